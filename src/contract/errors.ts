@@ -1,0 +1,101 @@
+/**
+ * The one error table: every code a user can meet, who must act, what to do next, and whether trying again helps.
+ * HTTP status, exit code and documentation are derived from it.
+ */
+export type ErrorActor = "caller" | "operator" | "guildhall";
+export type RetryRule = "never" | "later" | "same-key";
+
+export interface ErrorEntry {
+  readonly status: number;
+  readonly exit: 1 | 2;
+  readonly actor: ErrorActor;
+  readonly retry: RetryRule;
+  readonly hint: string;
+}
+
+const entry = (status: number, exit: 1 | 2, actor: ErrorActor, retry: RetryRule, hint: string): ErrorEntry => ({
+  status,
+  exit,
+  actor,
+  retry,
+  hint,
+});
+
+export const ERRORS = {
+  "request.malformed": entry(422, 2, "caller", "never", "Correct the field named in the message and send it again."),
+  "request.too_large": entry(413, 1, "caller", "never", "Send less, or store the large part as a file and refer to it."),
+  "request.unauthenticated": entry(
+    401,
+    1,
+    "caller",
+    "never",
+    "Send `Authorization: Bearer <token>`; the operator's is in <home>/operator.token.",
+  ),
+  "request.forbidden": entry(403, 1, "caller", "never", "Use a token whose scope covers this, or ask the operator for one."),
+  "request.not_found": entry(404, 1, "caller", "never", "Check the id; things you may not see answer the same."),
+  "request.busy": entry(429, 1, "caller", "later", "Too much is waiting; send again after the time in Retry-After."),
+  "usage.wrong": entry(422, 2, "caller", "never", "Run the command with --help to see what it takes."),
+  "config.invalid": entry(
+    422,
+    2,
+    "operator",
+    "never",
+    "Correct the line named in the message; `guildhall config check` shows every problem.",
+  ),
+  "daemon.not_running": entry(503, 1, "operator", "later", "Start it with `guildhall start`."),
+  "daemon.already_running": entry(409, 2, "operator", "never", "Stop the other daemon first, or use another --home."),
+  "daemon.port_taken": entry(409, 2, "operator", "never", "Choose another port with --port, or stop the program that has it."),
+  "home.unusable": entry(500, 2, "operator", "never", "Make the directory writable for this user, or choose another with --home."),
+  "store.corrupt": entry(
+    500,
+    2,
+    "operator",
+    "never",
+    "Restore a backup with `guildhall restore FILE`; the damaged file was left as it is.",
+  ),
+  "store.newer_schema": entry(500, 2, "operator", "never", "Upgrade Guildhall to at least the version that last used this database."),
+  "store.changed_schema": entry(
+    500,
+    2,
+    "operator",
+    "never",
+    "This database was made by a different build; use that build, or restore a backup.",
+  ),
+  "store.unreachable": entry(
+    503,
+    2,
+    "operator",
+    "later",
+    "Check the address in `store:`, that the server runs, and that this machine may reach it.",
+  ),
+  "store.refused_login": entry(503, 2, "operator", "never", "Check user, password and database name in `store:`."),
+  "store.read_only": entry(503, 2, "operator", "later", "Point `store:` at the primary server, not at a replica."),
+  "store.unwritable": entry(500, 2, "operator", "never", "Make the directory and file writable for this user, or choose another --home."),
+  "store.outdated_sqlite": entry(
+    500,
+    2,
+    "operator",
+    "never",
+    "Use Node 24.15 or later: older SQLite versions can corrupt the write-ahead log.",
+  ),
+  "store.full": entry(507, 1, "operator", "later", "Free disk space; nothing of the refused operation was stored."),
+  "store.unavailable": entry(
+    503,
+    1,
+    "operator",
+    "later",
+    "The database does not answer; the operation was not acknowledged. It reconnects by itself.",
+  ),
+  "store.outcome_unknown": entry(503, 1, "caller", "same-key", "The answer to the commit was lost; repeat with the same idempotency key."),
+  "store.contention": entry(503, 1, "caller", "later", "Too many writers want the same rows; try again in a moment."),
+  "store.nested_transaction": entry(500, 1, "guildhall", "never", "A transaction was opened inside another; pass the open one on."),
+  "store.transaction_too_slow": entry(500, 1, "guildhall", "never", "A transaction waited for something slow; do that before opening it."),
+  "store.broken_ledger": entry(500, 1, "operator", "never", "The ledger was changed from outside; compare with a backup."),
+  "fence.stale": entry(409, 1, "caller", "never", "Another owner has taken over; stop, and read the current state."),
+  "backup.unreadable": entry(422, 2, "operator", "never", "Use a file written by `guildhall backup`."),
+  "backup.target_not_empty": entry(409, 2, "operator", "never", "Restore into an empty home or database."),
+  "model.failed": entry(502, 1, "operator", "later", "Check the provider's key and state with `guildhall doctor`."),
+  "internal.bug": entry(500, 1, "guildhall", "never", "This is a defect of Guildhall; the log has the details."),
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof ERRORS;

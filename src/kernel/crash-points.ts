@@ -1,0 +1,28 @@
+/**
+ * Places where a test stops the process at an exact line. In production nothing listens: one call of an empty function.
+ * The list is closed, so that a chaos run can say which points it has hit.
+ */
+export const CRASH_POINTS = [
+  "store.migrate.statement-done",
+  "store.batch.begun",
+  "store.batch.operation-done",
+  "store.commit.before",
+  "store.commit.after",
+  "store.acknowledge.before",
+  "queue.claim.done",
+  "queue.settle.before",
+  "idempotency.begun",
+  "idempotency.finish.before",
+  "ledger.seal.before",
+  "blob.stored",
+  "message.admitted",
+  "turn.answered",
+  "turn.committed",
+] as const;
+
+export type CrashPoint = (typeof CRASH_POINTS)[number];
+
+/** Called with the name of the point just reached. */
+export type ReachedPoint = (point: CrashPoint) => void;
+
+export const noCrashPoints: ReachedPoint = () => {};

@@ -1,0 +1,47 @@
+import type { SqlFragment, SqlValue } from "./sql.ts";
+import type { Wake, WakeTopic } from "./wake.ts";
+
+/** Reads of committed rows, one statement at a time. */
+export interface Reads {
+  all<Row>(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<Row[]>;
+  get<Row>(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<Row | undefined>;
+}
+
+/** An open transaction. It ends with the body it was handed to; later use is an error. */
+export interface Tx extends Reads {
+  readonly label: string;
+  /** Runs a statement and answers how many rows it changed. */
+  run(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<number>;
+  /** Wakes whoever waits for this topic, after the commit. */
+  hint(topic: WakeTopic): void;
+}
+
+/**
+ * `serializable` (default): the body runs as if it were alone, on both databases.
+ * `locked`: on PostgreSQL read committed; for bodies that lock every row they decide on. A table is guarded in one way only:
+ * rows of work, lanes, leases and idempotency are always locked, everything else is always serializable.
+ */
+export type Isolation = "serializable" | "locked";
+
+export interface Dialect {
+  readonly name: "sqlite" | "postgres";
+  readonly forUpdate: SqlFragment;
+  readonly skipLocked: SqlFragment;
+  /** An expression for a number larger than every fence given out before, for ever. */
+  nextFence(tx: Tx): Promise<SqlFragment>;
+  /** Holds everybody else's migration off until the transaction ends. */
+  lockMigrations(tx: Tx): Promise<void>;
+}
+
+/** What a database must be able to do; everything else in this room is written once, on top of it. */
+export interface Engine {
+  readonly dialect: Dialect;
+  readonly reads: Reads;
+  readonly wake: Wake;
+  transact<T>(label: string, body: (tx: Tx) => Promise<T>, isolation?: Isolation): Promise<T>;
+  /** A body of exactly one statement, which is a transaction by itself: on PostgreSQL it saves two of three round trips. */
+  single<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Several reads of one moment. */
+  snapshot<T>(body: (reads: Reads) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}

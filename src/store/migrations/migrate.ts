@@ -1,0 +1,86 @@
+import { sha256 } from "../../kernel/canonical-json.ts";
+import type { ReachedPoint } from "../../kernel/crash-points.ts";
+import { Failure } from "../../kernel/failure.ts";
+import type { Engine, Tx } from "../engine.ts";
+import { code } from "../sql.ts";
+import { groundFloor } from "./001-ground-floor.ts";
+import type { Migration } from "./migration.ts";
+
+export const MIGRATIONS: readonly Migration[] = [groundFloor];
+
+interface Applied {
+  readonly version: number;
+  readonly statement: number;
+  readonly checksum: string;
+}
+
+/**
+ * Brings the schema up to this program, one statement and its record in one transaction: stopped anywhere, it goes on with the
+ * next statement. Nodes that start together take turns, statement by statement.
+ */
+export async function migrate(engine: Engine, reached: ReachedPoint, migrations: readonly Migration[] = MIGRATIONS): Promise<void> {
+  const applied = await readApplied(engine);
+  refuseNewer(applied, migrations);
+  for (const migration of migrations) {
+    for (const [index, statement] of migration.statements.entries()) {
+      const text = typeof statement === "string" ? statement : statement[engine.dialect.name];
+      const checksum = sha256(text ?? "");
+      const known = applied.find((row) => row.version === migration.version && row.statement === index);
+      if (known) {
+        refuseChanged(known, checksum);
+        continue;
+      }
+      await engine.transact(
+        `migrate ${migration.version}.${index}`,
+        async (tx) => {
+          await engine.dialect.lockMigrations(tx);
+          const done = await findApplied(tx, migration.version, index);
+          if (done) return refuseChanged(done, checksum);
+          if (text !== null) await tx.run`${code(text)}`;
+          await tx.run`insert into migrations (version, statement, name, checksum, at)
+            values (${migration.version}, ${index}, ${migration.name}, ${checksum}, cast(${Date.now()} as bigint))`;
+        },
+        "locked",
+      );
+      reached("store.migrate.statement-done");
+    }
+  }
+}
+
+async function readApplied(engine: Engine): Promise<Applied[]> {
+  const existing = await tableExists(engine);
+  if (existing) return engine.reads.all<Applied>`select version, statement, checksum from migrations order by version, statement`;
+  await engine.transact(
+    "migrations table",
+    async (tx) => {
+      await engine.dialect.lockMigrations(tx);
+      await tx.run`create table if not exists migrations (version integer not null, statement integer not null, name text not null,
+        checksum text not null, at bigint not null, primary key (version, statement))`;
+    },
+    "locked",
+  );
+  return [];
+}
+
+async function tableExists(engine: Engine): Promise<boolean> {
+  const row =
+    engine.dialect.name === "sqlite"
+      ? await engine.reads.get`select 1 from sqlite_schema where name = 'migrations'`
+      : await engine.reads.get`select 1 from pg_tables where schemaname = current_schema() and tablename = 'migrations'`;
+  return row !== undefined;
+}
+
+function findApplied(tx: Tx, version: number, statement: number): Promise<Applied | undefined> {
+  return tx.get<Applied>`select version, statement, checksum from migrations where version = ${version} and statement = ${statement}`;
+}
+
+function refuseNewer(applied: readonly Applied[], migrations: readonly Migration[]): void {
+  const ours = migrations.at(-1)?.version ?? 0;
+  const theirs = applied.at(-1)?.version ?? 0;
+  if (theirs > ours) throw new Failure("store.newer_schema", `the database has schema ${theirs}, this program knows up to ${ours}`);
+}
+
+function refuseChanged(known: Applied, checksum: string): void {
+  if (known.checksum === checksum) return;
+  throw new Failure("store.changed_schema", `schema ${known.version}, statement ${known.statement} was made by a different build`);
+}

@@ -1,0 +1,265 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import type { ReachedPoint } from "../../kernel/crash-points.ts";
+import { Failure } from "../../kernel/failure.ts";
+import { jitteredBackoff, type Random } from "../../kernel/random.ts";
+import type { Dialect, Engine, Isolation, Reads, Tx } from "../engine.ts";
+import { TransactionContext } from "../open-transaction.ts";
+import { code, type SqlValue } from "../sql.ts";
+import { Wake, type WakeTopic } from "../wake.ts";
+import { Hints } from "./hints.ts";
+import { isContention, isDisconnect, postgresFailure } from "./postgres-errors.ts";
+import type { PostgresAddress } from "./postgres-url.ts";
+import { clientConfig, type Runnable, StatementNames, sessionSettings } from "./sessions.ts";
+
+/** How long one operation keeps trying while the server restarts or others win, before its caller is told. */
+const PATIENCE_MS = 15_000;
+const MIGRATION_LOCK = 0x4755494c;
+
+export interface PostgresOptions {
+  readonly address: PostgresAddress;
+  readonly random: Random;
+  readonly reached: ReachedPoint;
+}
+
+const dialect: Dialect = {
+  name: "postgres",
+  forUpdate: code("for update"),
+  skipLocked: code("for update skip locked"),
+  nextFence: async () => code("nextval('fences')"),
+  lockMigrations: async (tx) => {
+    await tx.get`select pg_advisory_xact_lock(${MIGRATION_LOCK}, hashtext(current_schema()))`;
+  },
+};
+
+export class PostgresEngine implements Engine {
+  readonly dialect = dialect;
+  readonly wake = new Wake();
+  readonly reads: Reads;
+  readonly #options: PostgresOptions;
+  readonly #pool: pg.Pool;
+  readonly #names = new StatementNames();
+  readonly #context = new TransactionContext();
+  readonly #hints: Hints;
+
+  private constructor(options: PostgresOptions) {
+    this.#options = options;
+    const { address } = options;
+    this.#pool = new pg.Pool({
+      ...clientConfig(address),
+      max: address.connections,
+      idleTimeoutMillis: 30_000,
+      onConnect: async (client) => {
+        await client.query(sessionSettings(address));
+      },
+    });
+    // A connection that breaks while idle is replaced by the pool; the error has no other listener.
+    this.#pool.on("error", () => {});
+    this.#hints = new Hints(address, this.#pool, this.wake, Buffer.from(options.random.bytes(6)).toString("hex"));
+    const reads = readsOn(this.#pool, this.#names);
+    this.reads = {
+      all: <Row>(strings: TemplateStringsArray, ...values: SqlValue[]) => this.#patiently(() => reads.all<Row>(strings, ...values)),
+      get: <Row>(strings: TemplateStringsArray, ...values: SqlValue[]) => this.#patiently(() => reads.get<Row>(strings, ...values)),
+    };
+  }
+
+  /** Connects at once, so that a wrong address is told at the start and not at the first message. */
+  static async open(options: PostgresOptions): Promise<PostgresEngine> {
+    const { address } = options;
+    const probe = new pg.Client(clientConfig(address));
+    probe.on("error", () => {});
+    try {
+      await probe.connect();
+      const answer = await probe.query("select pg_is_in_recovery() as replica, current_setting('server_version_num')::int as version");
+      if (answer.rows[0].replica) throw new Failure("store.read_only", `PostgreSQL at ${address.place} is a read-only replica`);
+      if (answer.rows[0].version < 140000)
+        throw new Failure("store.unreachable", `PostgreSQL at ${address.place} is older than version 14`);
+      await probe.query(`create schema if not exists "${address.schema}"`);
+    } catch (error) {
+      const failure = postgresFailure(error, address.place);
+      if (failure instanceof Failure && failure.code !== "store.unavailable") throw failure;
+      throw new Failure(
+        "store.unreachable",
+        `PostgreSQL at ${address.place} cannot be reached: ${(error as Error).message || (error as { code?: string }).code}`,
+        { cause: error },
+      );
+    } finally {
+      probe.end().catch(() => {});
+    }
+    return new PostgresEngine(options);
+  }
+
+  async transact<T>(label: string, body: (tx: Tx) => Promise<T>, isolation: Isolation = "serializable"): Promise<T> {
+    this.#context.refuseNested(label);
+    const level = isolation === "locked" ? "READ COMMITTED" : "SERIALIZABLE";
+    return this.#patiently(() => this.#attempt(label, body, `BEGIN ISOLATION LEVEL ${level}; SELECT pg_current_xact_id() AS xid`));
+  }
+
+  async single<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
+    this.#context.refuseNested(label);
+    const { value, topics } = await this.#patiently(async () => {
+      const client = await this.#pool.connect();
+      const tx = new PostgresTx(label, client, this.#names, 1);
+      let lost: unknown;
+      try {
+        return { value: await body(tx), topics: tx.topics };
+      } catch (error) {
+        if (!isDisconnect(error)) throw error;
+        lost = error;
+        throw new Failure("store.outcome_unknown", `the connection broke during "${label}"`, { cause: error });
+      } finally {
+        tx.end();
+        client.release(lost !== undefined);
+      }
+    });
+    for (const topic of topics) this.#hints.send(topic);
+    return value;
+  }
+
+  async snapshot<T>(body: (reads: Reads) => Promise<T>): Promise<T> {
+    const client = await this.#patiently(() => this.#pool.connect());
+    let broken = true;
+    try {
+      await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+      const value = await body(readsOn(client, this.#names));
+      await client.query("COMMIT");
+      broken = false;
+      return value;
+    } catch (error) {
+      throw postgresFailure(error, this.#options.address.place);
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#hints.close();
+    await this.#pool.end();
+  }
+
+  async #attempt<T>(label: string, body: (tx: Tx) => Promise<T>, begin: string): Promise<T> {
+    const client = await this.#pool.connect();
+    const tx = new PostgresTx(label, client, this.#names);
+    let broken = true;
+    try {
+      const begun = (await client.query(begin)) as unknown as { rows: { xid: string }[] }[];
+      this.#options.reached("store.batch.begun");
+      const value = await this.#context.run(label, () => body(tx));
+      this.#options.reached("store.commit.before");
+      await this.#commit(client, tx, begun[1]?.rows[0]?.xid as string);
+      broken = false;
+      this.#options.reached("store.commit.after");
+      for (const topic of tx.topics) this.#hints.send(topic);
+      this.#options.reached("store.acknowledge.before");
+      return value;
+    } catch (error) {
+      if (!isDisconnect(error))
+        broken = await client.query("ROLLBACK").then(
+          () => false,
+          () => true,
+        );
+      throw error;
+    } finally {
+      tx.end();
+      client.release(broken);
+    }
+  }
+
+  /** Returns only when the transaction is known to be committed; when its answer is lost, the server is asked what became of it. */
+  async #commit(client: pg.PoolClient, tx: PostgresTx, xid: string): Promise<void> {
+    try {
+      const answer = await client.query("COMMIT");
+      if (answer.command === "COMMIT") return;
+    } catch (error) {
+      if (!isDisconnect(error)) throw error;
+      if (await this.#wasCommitted(tx.label, xid)) return;
+      throw error;
+    }
+    // A statement had failed and the body went on: the server then answers COMMIT with ROLLBACK, and calls it a success.
+    throw tx.failure ?? new Failure("internal.bug", `transaction "${tx.label}" was rolled back by the server`);
+  }
+
+  async #wasCommitted(label: string, xid: string): Promise<boolean> {
+    const deadline = performance.now() + PATIENCE_MS;
+    for (let attempt = 1; performance.now() < deadline; attempt++) {
+      await sleep(jitteredBackoff(attempt, this.#options.random, 10, 500));
+      const answer = await this.#pool.query("select pg_xact_status($1::xid8) as status", [xid]).catch(() => undefined);
+      const status = answer?.rows[0]?.status as string | null | undefined;
+      if (status === "committed") return true;
+      if (status === "aborted") return false;
+      if (status === null) break;
+    }
+    throw new Failure("store.outcome_unknown", `the answer to the commit of "${label}" was lost`);
+  }
+
+  /** Tries again while the server restarts, or while other transactions win. */
+  async #patiently<T>(work: () => Promise<T>): Promise<T> {
+    const deadline = performance.now() + PATIENCE_MS;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work();
+      } catch (error) {
+        const contention = isContention(error);
+        if ((!contention && !isDisconnect(error)) || performance.now() > deadline)
+          throw postgresFailure(error, this.#options.address.place);
+        await sleep(jitteredBackoff(attempt, this.#options.random, contention ? 2 : 50, contention ? 200 : 1_000));
+      }
+    }
+  }
+}
+
+function readsOn(runnable: Runnable, names: StatementNames): Reads {
+  return {
+    all: async <Row>(strings: TemplateStringsArray, ...values: SqlValue[]) =>
+      (await runnable.query(names.query(strings, values))).rows as Row[],
+    get: async <Row>(strings: TemplateStringsArray, ...values: SqlValue[]) =>
+      (await runnable.query(names.query(strings, values))).rows[0] as Row | undefined,
+  };
+}
+
+class PostgresTx implements Tx {
+  readonly label: string;
+  readonly topics: WakeTopic[] = [];
+  failure: unknown;
+  #client: Runnable | undefined;
+  readonly #names: StatementNames;
+  #statementsLeft: number;
+
+  constructor(label: string, client: Runnable, names: StatementNames, statements = Number.POSITIVE_INFINITY) {
+    this.label = label;
+    this.#client = client;
+    this.#names = names;
+    this.#statementsLeft = statements;
+  }
+
+  end(): void {
+    this.#client = undefined;
+  }
+
+  async all<Row>(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<Row[]> {
+    return (await this.#query(strings, values)).rows as Row[];
+  }
+
+  async get<Row>(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<Row | undefined> {
+    return (await this.#query(strings, values)).rows[0] as Row | undefined;
+  }
+
+  async run(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<number> {
+    return (await this.#query(strings, values)).rowCount ?? 0;
+  }
+
+  hint(topic: WakeTopic): void {
+    if (!this.topics.includes(topic)) this.topics.push(topic);
+  }
+
+  async #query(strings: TemplateStringsArray, values: readonly SqlValue[]): Promise<pg.QueryResult> {
+    if (!this.#client) throw new Failure("store.transaction_too_slow", `transaction "${this.label}" has already ended`);
+    if (this.#statementsLeft-- <= 0) throw new Failure("internal.bug", `"${this.label}" is a single statement, and ran a second one`);
+    try {
+      return await this.#client.query(this.#names.query(strings, values));
+    } catch (error) {
+      this.failure ??= error;
+      throw error;
+    }
+  }
+}

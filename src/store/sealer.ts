@@ -1,0 +1,111 @@
+import type { LedgerEvent } from "../contract/events.ts";
+import { canonicalJson, sha256 } from "../kernel/canonical-json.ts";
+import type { ReachedPoint } from "../kernel/crash-points.ts";
+import type { Engine, Reads } from "./engine.ts";
+import type { Leases } from "./leases.ts";
+import { type Ledger, readEvents } from "./ledger.ts";
+import { sql } from "./sql.ts";
+
+const LEASE = ["ledger", "sealer"];
+const LEASE_MS = 15_000;
+const PAGE = 1_000;
+
+interface SealRow {
+  readonly id: number;
+  readonly first_seq: number;
+  readonly last_seq: number;
+  readonly count: number;
+  readonly previous: string;
+  readonly hash: string;
+}
+
+export interface LedgerCheck {
+  readonly ok: boolean;
+  readonly seals: number;
+  readonly events: number;
+  /** Where the chain breaks: the range of events that was changed, removed or added to. */
+  readonly broken?: { readonly firstSeq: number; readonly lastSeq: number };
+}
+
+/**
+ * Chains hashes behind the safe horizon, so that writers never wait for it: each seal covers a run of events and the seal before.
+ * Whoever gets the lease seals; the fence is checked in the seal's own transaction.
+ */
+export class Sealer {
+  readonly #engine: Engine;
+  readonly #ledger: Ledger;
+  readonly #leases: Leases;
+  readonly #reached: ReachedPoint;
+
+  constructor(engine: Engine, ledger: Ledger, leases: Leases, reached: ReachedPoint) {
+    this.#engine = engine;
+    this.#ledger = ledger;
+    this.#leases = leases;
+    this.#reached = reached;
+  }
+
+  /** Seals all that can be sealed now and answers how many events that were; 0 also when another node is at it. */
+  async seal(holder: string): Promise<number> {
+    if ((await this.#ledger.horizon()) <= ((await lastSeal(this.#engine.reads))?.last_seq ?? 0)) return 0;
+    const lease = await this.#leases.acquire(LEASE, holder, LEASE_MS);
+    if (!lease.held) return 0;
+    let total = 0;
+    try {
+      while (true) {
+        const count = await this.#sealPage(lease.fence);
+        total += count;
+        if (count < PAGE) return total;
+      }
+    } finally {
+      await this.#leases.release(LEASE, lease.fence);
+    }
+  }
+
+  async verify(): Promise<LedgerCheck> {
+    return this.#engine.snapshot(async (reads) => {
+      let previous = "";
+      let last = 0;
+      let events = 0;
+      for (let id = 1; ; id++) {
+        const seal = await reads.get<SealRow>`select id, first_seq, last_seq, count, previous, hash from seals where id = ${id}`;
+        if (!seal) return { ok: true, seals: id - 1, events };
+        const covered = await readEvents(reads, sql`seq > ${last} and seq <= ${seal.last_seq}`, seal.count + 1);
+        if (covered.length !== seal.count || seal.previous !== previous || chain(previous, covered) !== seal.hash) {
+          return { ok: false, seals: id - 1, events, broken: { firstSeq: seal.first_seq, lastSeq: seal.last_seq } };
+        }
+        events += covered.length;
+        previous = seal.hash;
+        last = seal.last_seq;
+      }
+    });
+  }
+
+  async #sealPage(fence: number): Promise<number> {
+    const last = await lastSeal(this.#engine.reads);
+    const events = await this.#ledger.read(last?.last_seq ?? 0, PAGE);
+    const [first] = events;
+    const newest = events.at(-1);
+    if (!first || !newest) return 0;
+    const previous = last?.hash ?? "";
+    const hash = chain(previous, events);
+    return this.#engine.transact(
+      "seal ledger",
+      async (tx) => {
+        await this.#leases.guard(tx, LEASE, fence);
+        this.#reached("ledger.seal.before");
+        await tx.run`insert into seals (id, first_seq, last_seq, count, previous, hash, at)
+          values (${(last?.id ?? 0) + 1}, ${first.seq}, ${newest.seq}, ${events.length}, ${previous}, ${hash}, now_ms())`;
+        return events.length;
+      },
+      "locked",
+    );
+  }
+}
+
+function lastSeal(reads: Reads): Promise<SealRow | undefined> {
+  return reads.get<SealRow>`select id, first_seq, last_seq, count, previous, hash from seals order by id desc limit 1`;
+}
+
+function chain(previous: string, events: readonly LedgerEvent[]): string {
+  return sha256(`${previous}\n${events.map((event) => canonicalJson(event)).join("\n")}`);
+}

@@ -1,0 +1,100 @@
+import { encodeScope, type Scope, scopeUpperBound } from "../kernel/scope.ts";
+import type { Engine, Tx } from "./engine.ts";
+import { operatorQuery, plainQuery, type SearchNode, toFts5, toTsquery } from "./search-query.ts";
+import { snippetOf } from "./search-snippet.ts";
+import { termsOf } from "./search-terms.ts";
+import { SqlFragment, sql } from "./sql.ts";
+import { tsvectorOf } from "./tsvector.ts";
+
+export interface SearchDocument {
+  readonly collection: string;
+  readonly id: string;
+  /** Where the document lies; a search sees only the scopes it names and what is below them. */
+  readonly scope: Scope;
+  readonly text: string;
+}
+
+export interface SearchRequest {
+  readonly collection: string;
+  readonly scopes: readonly Scope[];
+  readonly text: string;
+  readonly limit: number;
+  /** `all` (default): every word; `any`: at least one; `operators`: the text is in the query syntax. */
+  readonly match?: "all" | "any" | "operators";
+}
+
+export interface SearchHit {
+  readonly id: string;
+  readonly score: number;
+  readonly snippet: string;
+  readonly at: number;
+}
+
+interface HitRow {
+  readonly id: string;
+  readonly body: string;
+  readonly score: number;
+  readonly at: number;
+}
+
+/** Full text on both databases. What a viewer may see is part of the query, not a filter over its results. */
+export class Search {
+  readonly #engine: Engine;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  async put(tx: Tx, document: SearchDocument): Promise<void> {
+    await this.remove(tx, document.collection, document.id);
+    const terms = termsOf(document.text);
+    const scope = encodeScope(document.scope);
+    const { collection, id, text } = document;
+    if (this.#engine.dialect.name === "postgres") {
+      await tx.run`insert into documents (collection, id, scope, body, terms, at)
+        values (${collection}, ${id}, ${scope}, ${text}, cast(${tsvectorOf(terms)} as tsvector), now_ms())`;
+      return;
+    }
+    const joined = terms.join(" ");
+    const row = await tx.get<{ doc: number }>`insert into documents (collection, id, scope, body, terms, at)
+      values (${collection}, ${id}, ${scope}, ${text}, ${joined}, now_ms()) returning doc`;
+    await tx.run`insert into document_terms (rowid, terms) values (${row?.doc as number}, ${joined})`;
+  }
+
+  async remove(tx: Tx, collection: string, id: string): Promise<boolean> {
+    if (this.#engine.dialect.name === "postgres") {
+      return (await tx.run`delete from documents where collection = ${collection} and id = ${id}`) > 0;
+    }
+    const row = await tx.get<{ doc: number; terms: string }>`
+      delete from documents where collection = ${collection} and id = ${id} returning doc, terms`;
+    if (!row) return false;
+    await tx.run`insert into document_terms (document_terms, rowid, terms) values ('delete', ${row.doc}, ${row.terms})`;
+    return true;
+  }
+
+  async find(request: SearchRequest): Promise<SearchHit[]> {
+    const match = request.match ?? "all";
+    const node = match === "operators" ? operatorQuery(request.text) : plainQuery(request.text, match);
+    if (!node || request.scopes.length === 0) return [];
+    const rows = await this.#rows(node, request.collection, within(request.scopes), request.limit);
+    const words = new Set(termsOf(request.text));
+    return rows.map((row) => ({ id: row.id, score: row.score, snippet: snippetOf(row.body, words), at: row.at }));
+  }
+
+  #rows(node: SearchNode, collection: string, scopes: SqlFragment, limit: number): Promise<HitRow[]> {
+    if (this.#engine.dialect.name === "postgres") {
+      return this.#engine.reads.all<HitRow>`
+        select id, body, ts_rank_cd(terms, query, 1) as score, at from documents, cast(${toTsquery(node)} as tsquery) as query
+        where terms @@ query and collection = ${collection} and ${scopes} order by score desc, at desc, doc desc limit ${limit}`;
+    }
+    return this.#engine.reads.all<HitRow>`
+      select id, body, -bm25(document_terms) as score, at from document_terms join documents on documents.doc = document_terms.rowid
+      where document_terms match ${toFts5(node)} and collection = ${collection} and ${scopes}
+      order by score desc, at desc, documents.doc desc limit ${limit}`;
+  }
+}
+
+function within(scopes: readonly Scope[]): SqlFragment {
+  const ranges = scopes.map(encodeScope).map((prefix) => sql`(scope >= ${prefix} and scope < ${scopeUpperBound(prefix)})`);
+  return new SqlFragment(["(", ...ranges.slice(1).map(() => " or "), ")"], ranges);
+}

@@ -1,0 +1,130 @@
+import { chmodSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Clock } from "../../kernel/clock.ts";
+import type { ReachedPoint } from "../../kernel/crash-points.ts";
+import type { Dialect, Engine, Reads, Tx } from "../engine.ts";
+import { TransactionContext } from "../open-transaction.ts";
+import { code, type SqlValue, sql } from "../sql.ts";
+import { Wake } from "../wake.ts";
+import { Connection } from "./connection.ts";
+import { GroupCommit } from "./group-commit.ts";
+import { inspectDatabase, openWriter } from "./open-database.ts";
+import { isBusy, sqliteFailure } from "./sqlite-errors.ts";
+
+const SNAPSHOT_CONNECTIONS = 4;
+
+export interface SqliteOptions {
+  readonly path: string;
+  /** The clock of the machine that has the file: this database's time. */
+  readonly clock: Clock;
+  readonly reached: ReachedPoint;
+}
+
+const dialect: Dialect = {
+  name: "sqlite",
+  forUpdate: code(""),
+  skipLocked: code(""),
+  async nextFence(tx) {
+    const row = await tx.get<{ value: number }>`update counters set value = value + 1 where name = 'fence' returning value`;
+    return sql`cast(${row?.value as number} as bigint)`;
+  },
+  // One writer: whoever is inside a transaction is alone.
+  async lockMigrations() {},
+};
+
+/** The embedded database: one writer, which group-commits, and readers that see only what was committed. */
+export class SqliteEngine implements Engine {
+  readonly dialect = dialect;
+  readonly wake = new Wake();
+  readonly reads: Reads;
+  readonly #options: SqliteOptions;
+  readonly #writer: GroupCommit;
+  readonly #context = new TransactionContext();
+  readonly #idle: Connection[] = [];
+  readonly #queue: (() => void)[] = [];
+  #open = 0;
+  #reader: Connection | undefined;
+
+  constructor(options: SqliteOptions) {
+    this.#options = options;
+    inspectDatabase(options.path, options.clock);
+    this.#writer = new GroupCommit({
+      path: options.path,
+      open: () => openWriter(options.path, options.clock),
+      reached: options.reached,
+      onCommit: (topics) => {
+        for (const topic of topics) this.wake.hint(topic);
+      },
+    });
+    chmodSync(options.path, 0o600);
+    this.reads = {
+      all: <Row>(strings: TemplateStringsArray, ...values: SqlValue[]) => this.#read((reader) => reader.all<Row>(strings, values)),
+      get: <Row>(strings: TemplateStringsArray, ...values: SqlValue[]) => this.#read((reader) => reader.get<Row>(strings, values)),
+    };
+  }
+
+  async transact<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
+    this.#context.refuseNested(label);
+    return this.#writer.transact(label, (tx) => this.#context.run(label, () => body(tx)));
+  }
+
+  single<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.transact(label, body);
+  }
+
+  async snapshot<T>(body: (reads: Reads) => Promise<T>): Promise<T> {
+    const connection = await this.#borrow();
+    const guarded = async <R>(read: () => R): Promise<R> => read();
+    try {
+      connection.control("BEGIN");
+      return await body({
+        all: <Row>(strings: TemplateStringsArray, ...values: SqlValue[]) => guarded(() => connection.all<Row>(strings, values)),
+        get: <Row>(strings: TemplateStringsArray, ...values: SqlValue[]) => guarded(() => connection.get<Row>(strings, values)),
+      });
+    } catch (error) {
+      throw sqliteFailure(error, this.#options.path);
+    } finally {
+      if (connection.db.isTransaction) connection.control("ROLLBACK");
+      this.#giveBack(connection);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#writer.close();
+    this.#reader?.close();
+    for (const connection of this.#idle.splice(0)) connection.close();
+  }
+
+  /** The reader stands apart from the writer: in the middle of a batch the writer sees rows that are not committed yet. */
+  async #read<T>(read: (reader: Connection) => T): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        this.#reader ??= this.#openReader();
+        return read(this.#reader);
+      } catch (error) {
+        if (!isBusy(error) || attempt === 100) throw sqliteFailure(error, this.#options.path);
+        await sleep(Math.min(50, attempt));
+      }
+    }
+  }
+
+  async #borrow(): Promise<Connection> {
+    const idle = this.#idle.pop();
+    if (idle) return idle;
+    if (this.#open < SNAPSHOT_CONNECTIONS) {
+      this.#open++;
+      return this.#openReader();
+    }
+    await new Promise<void>((resolve) => this.#queue.push(resolve));
+    return this.#borrow();
+  }
+
+  #giveBack(connection: Connection): void {
+    this.#idle.push(connection);
+    this.#queue.shift()?.();
+  }
+
+  #openReader(): Connection {
+    return new Connection({ path: this.#options.path, readOnly: true, clock: this.#options.clock });
+  }
+}

@@ -1,0 +1,303 @@
+import type { ReachedPoint } from "../kernel/crash-points.ts";
+import { Failure } from "../kernel/failure.ts";
+import { jitteredBackoff, type Random } from "../kernel/random.ts";
+import { encodeScope, type Scope } from "../kernel/scope.ts";
+import type { Engine, Tx } from "./engine.ts";
+import { advanceLanes, enterLane } from "./lanes.ts";
+import { code, list, pairs, sql } from "./sql.ts";
+
+export interface NewWork {
+  readonly kind: string;
+  readonly payload: unknown;
+  /** Items of one lane run one after another, in the order they were enqueued, on all nodes together. */
+  readonly lane?: Scope;
+  readonly priority?: number;
+  readonly delayMs?: number;
+  readonly maxAttempts?: number;
+}
+
+/** What an owner shows with every write: which item, and the number of its claim. */
+export interface Claim {
+  readonly id: number;
+  readonly fence: number;
+}
+
+export interface ClaimedWork extends Claim {
+  readonly kind: string;
+  readonly payload: unknown;
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  readonly createdAt: number;
+}
+
+export interface DeadWork {
+  readonly id: number;
+  readonly kind: string;
+  readonly payload: unknown;
+  readonly attempts: number;
+  readonly error: string | null;
+}
+
+interface WorkRow {
+  readonly id: number;
+  readonly kind: string;
+  readonly fence: number;
+  readonly attempts: number;
+  readonly max_attempts: number;
+  readonly payload: string;
+  readonly created_at: number;
+  readonly error: string | null;
+}
+
+interface LaneRow {
+  readonly id: number;
+  readonly lane: string | null;
+}
+
+const MAX_ATTEMPTS = 5;
+const BACKOFF_MS = 500;
+const BACKOFF_MAX_MS = 5 * 60_000;
+/** When no hint comes, this is how late ready work may be found. */
+const POLL_MS = 1_000;
+
+/**
+ * Work that is done once it is settled.
+ *
+ *   queued (behind others of its lane) → ready → running(fence) → settled (the row is gone)
+ *   running → ready after a back-off | parked → ready | dead, when its attempts are used up
+ *   running, and its lease ran out → ready with a larger fence at the next claim | dead
+ *
+ * Only the head of a lane is ever anything but queued, so claiming never looks at lanes.
+ */
+export class WorkQueue {
+  readonly #engine: Engine;
+  readonly #random: Random;
+  readonly #reached: ReachedPoint;
+
+  constructor(engine: Engine, random: Random, reached: ReachedPoint) {
+    this.#engine = engine;
+    this.#random = random;
+    this.#reached = reached;
+  }
+
+  async enqueue(tx: Tx, work: NewWork): Promise<number> {
+    const lane = work.lane ? encodeScope(work.lane) : null;
+    const place = lane === null ? { position: null, first: true } : await enterLane(tx, lane);
+    const row = await tx.get<{ id: number }>`
+      insert into work (kind, lane, position, priority, state, run_at, attempts, max_attempts, fence, woken, payload, created_at)
+      values (${work.kind}, ${lane}, ${place.position}, ${work.priority ?? 0}, ${place.first ? "ready" : "queued"},
+        now_ms() + cast(${work.delayMs ?? 0} as bigint), 0, ${work.maxAttempts ?? MAX_ATTEMPTS}, 0, 0, ${JSON.stringify(work.payload ?? null)}, now_ms())
+      returning id`;
+    tx.hint("work");
+    return row?.id as number;
+  }
+
+  /** Takes up to `limit` ready items for `ttlMs`, the most urgent and then the oldest first. */
+  async claim(owner: string, limit: number, ttlMs: number, kinds?: readonly string[]): Promise<ClaimedWork[]> {
+    const ofKinds = kinds ? sql`and kind in ${list(kinds)}` : code("");
+    const rows = await this.#engine.single(
+      "claim work",
+      (tx) =>
+        // Materialized: as a plain subquery the planner may run it more than once and lock more rows than it updates.
+        tx.all<WorkRow>`
+        with picked as materialized (
+          select id from work where state = 'ready' and run_at <= now_ms() ${ofKinds}
+          order by priority desc, run_at, id limit ${limit} ${this.#engine.dialect.skipLocked})
+        update work set state = 'running', fence = fence + 1, attempts = attempts + 1, woken = 0, owner = ${owner},
+          lease_until = now_ms() + cast(${ttlMs} as bigint)
+        from picked where work.id = picked.id
+        returning work.id, kind, fence, attempts, max_attempts, payload, created_at, error`,
+    );
+    if (rows.length > 0) this.#reached("queue.claim.done");
+    return rows.map((row) => ({
+      id: row.id,
+      fence: row.fence,
+      kind: row.kind,
+      payload: JSON.parse(row.payload),
+      attempt: row.attempts,
+      maxAttempts: row.max_attempts,
+      createdAt: row.created_at,
+    }));
+  }
+
+  /** Keeps claims alive and answers the ids that still are; one that ran out is never revived. */
+  async renew(claims: readonly Claim[], ttlMs: number): Promise<Set<number>> {
+    if (claims.length === 0) return new Set();
+    const rows = await this.#engine.single(
+      "renew work",
+      (tx) =>
+        tx.all<{ id: number }>`update work set lease_until = now_ms() + cast(${ttlMs} as bigint)
+        where state = 'running' and lease_until > now_ms() and (id, fence) in ${claimed(claims)} returning id`,
+    );
+    return new Set(rows.map((row) => row.id));
+  }
+
+  /** Stops the transaction unless the claim is the newest, and holds it until the transaction ends. */
+  async guard(tx: Tx, claim: Claim): Promise<void> {
+    const row = await tx.get`select 1 from work
+      where id = ${claim.id} and fence = ${claim.fence} and state = 'running' ${this.#engine.dialect.forUpdate}`;
+    if (!row) throw staleClaim(claim);
+  }
+
+  /** Done, together with everything else in the transaction; refused, with all of it, when another owner has taken over. */
+  async settle(tx: Tx, claim: Claim): Promise<void> {
+    const [settled] = await this.#delete(tx, [claim]);
+    if (settled === undefined) throw staleClaim(claim);
+  }
+
+  /** Done, for items without further effects: answers the ids that were settled; the others belong to somebody else by now. */
+  async settleAll(claims: readonly Claim[]): Promise<Set<number>> {
+    if (claims.length === 0) return new Set();
+    this.#reached("queue.settle.before");
+    // Lane items are left to the slower path, which promotes their successors.
+    const direct = await this.#engine.single(
+      "settle work",
+      (tx) =>
+        tx.all<{
+          id: number;
+        }>`delete from work where state = 'running' and position is null and (id, fence) in ${claimed(claims)} returning id`,
+    );
+    const settled = new Set(direct.map((row) => row.id));
+    const rest = claims.filter((claim) => !settled.has(claim.id));
+    if (rest.length > 0)
+      for (const id of await this.#engine.transact("settle lanes", (tx) => this.#delete(tx, rest), "locked")) settled.add(id);
+    return settled;
+  }
+
+  /** Back into the queue after a back-off, or to the dead letters when its attempts are used up. */
+  async retry(tx: Tx, claim: Claim, error: string, delayMs?: number): Promise<"ready" | "dead"> {
+    const row = await tx.get<{ attempts: number; max_attempts: number }>`select attempts, max_attempts from work
+      where id = ${claim.id} and fence = ${claim.fence} and state = 'running' ${this.#engine.dialect.forUpdate}`;
+    if (!row) throw staleClaim(claim);
+    if (row.attempts >= row.max_attempts) {
+      await this.#bury(tx, [claim.id], error);
+      return "dead";
+    }
+    const delay = delayMs ?? jitteredBackoff(row.attempts, this.#random, BACKOFF_MS, BACKOFF_MAX_MS);
+    await tx.run`update work set state = 'ready', owner = null, lease_until = null, error = ${error},
+      run_at = now_ms() + cast(${delay} as bigint) where id = ${claim.id}`;
+    tx.hint("work");
+    return "ready";
+  }
+
+  /** Hands unfinished items back at once, as if they had not been claimed: for a node that stops. */
+  async handBack(claims: readonly Claim[]): Promise<number> {
+    if (claims.length === 0) return 0;
+    return this.#engine.single("hand back work", async (tx) => {
+      tx.hint("work");
+      return tx.run`update work set state = 'ready', owner = null, lease_until = null, attempts = attempts - 1
+        where state = 'running' and (id, fence) in ${claimed(claims)}`;
+    });
+  }
+
+  /** Waits, holding nothing but its lane, until it is un-parked or `maxMs` have passed. If that has happened already, it is ready at once. */
+  async park(tx: Tx, claim: Claim, maxMs: number): Promise<void> {
+    const changed =
+      await tx.run`update work set state = case when woken = 1 then 'ready' else 'parked' end, owner = null, lease_until = null,
+        attempts = 0, run_at = case when woken = 1 then now_ms() else now_ms() + cast(${maxMs} as bigint) end, woken = 0
+      where id = ${claim.id} and fence = ${claim.fence} and state = 'running'`;
+    if (changed === 0) throw staleClaim(claim);
+    tx.hint("work");
+  }
+
+  /** Wakes a parked item. One that still runs remembers it, and will not park. */
+  async unpark(tx: Tx, id: number): Promise<boolean> {
+    const changed = await tx.run`update work set woken = case when state = 'running' then 1 else 0 end,
+        state = case when state = 'parked' then 'ready' else state end, run_at = case when state = 'parked' then now_ms() else run_at end
+      where id = ${id} and state in ('parked', 'running')`;
+    tx.hint("work");
+    return changed > 0;
+  }
+
+  /** Removes an item whatever it is doing. Its owner, if it has one, can no longer settle or commit anything under its claim. */
+  async cancel(tx: Tx, id: number): Promise<boolean> {
+    const rows = await tx.all<LaneRow>`delete from work where id = ${id} returning id, lane`;
+    await this.#advance(tx, rows);
+    return rows.length > 0;
+  }
+
+  /** Brings back what its owner has let go: expired leases and parked items whose time is up. Any node may call it, often. */
+  async reap(): Promise<{ readonly revived: number; readonly buried: number }> {
+    const due = await this.#engine.reads.get`select 1 from work where state = 'running' and lease_until <= now_ms()
+      union all select 1 from work where state = 'parked' and run_at <= now_ms() limit 1`;
+    if (!due) return { revived: 0, buried: 0 };
+    return this.#engine.transact(
+      "reap work",
+      async (tx) => {
+        const lost = await tx.all<{ id: number; spent: number }>`
+          select id, case when attempts >= max_attempts then 1 else 0 end as spent from work
+          where state = 'running' and lease_until <= now_ms() order by id limit 500 ${this.#engine.dialect.skipLocked}`;
+        const buried = lost.filter((row) => row.spent === 1).map((row) => row.id);
+        await this.#bury(tx, buried, "its owner disappeared on every attempt");
+        const again = lost.filter((row) => row.spent === 0).map((row) => row.id);
+        const revived =
+          await tx.run`update work set state = 'ready', owner = null, lease_until = null, run_at = now_ms() where id in ${list(again)}`;
+        const woken = await tx.run`update work set state = 'ready', run_at = now_ms() where state = 'parked' and run_at <= now_ms()`;
+        tx.hint("work");
+        return { revived: revived + woken, buried: buried.length };
+      },
+      "locked",
+    );
+  }
+
+  async dead(limit: number): Promise<DeadWork[]> {
+    const rows = await this.#engine.reads.all<WorkRow>`
+      select id, kind, fence, attempts, max_attempts, payload, created_at, error from work where state = 'dead' order by id limit ${limit}`;
+    return rows.map((row) => ({ id: row.id, kind: row.kind, payload: JSON.parse(row.payload), attempts: row.attempts, error: row.error }));
+  }
+
+  /** A dead letter gets its attempts back, at the end of its lane. */
+  async revive(tx: Tx, id: number): Promise<boolean> {
+    const row = await tx.get<LaneRow>`select id, lane from work where id = ${id} and state = 'dead' ${this.#engine.dialect.forUpdate}`;
+    if (!row) return false;
+    const place = row.lane === null ? { position: null, first: true } : await enterLane(tx, row.lane);
+    await tx.run`update work set state = ${place.first ? "ready" : "queued"}, position = cast(${place.position} as bigint),
+      attempts = 0, run_at = now_ms() where id = ${id}`;
+    tx.hint("work");
+    return true;
+  }
+
+  async counts(): Promise<Record<string, number>> {
+    const rows = await this.#engine.reads.all<{ state: string; count: number }>`select state, count(*) as count from work group by state`;
+    return Object.fromEntries(rows.map((row) => [row.state, row.count]));
+  }
+
+  /** Resolves when there may be something to claim: a hint, the next due time, or the poll. `seen` is the version before the last look. */
+  async wait(seen: number, signal: AbortSignal): Promise<void> {
+    const next = await this.#engine.reads.get<{ due: number | null }>`
+      select min(run_at) - now_ms() as due from work where state = 'ready'`;
+    await this.#engine.wake.wait("work", seen, Math.min(POLL_MS, Math.max(1, next?.due ?? POLL_MS)), signal);
+  }
+
+  version(): number {
+    return this.#engine.wake.version("work");
+  }
+
+  async #delete(tx: Tx, claims: readonly Claim[]): Promise<number[]> {
+    const rows = await tx.all<LaneRow>`delete from work where state = 'running' and (id, fence) in ${claimed(claims)} returning id, lane`;
+    await this.#advance(tx, rows);
+    return rows.map((row) => row.id);
+  }
+
+  async #bury(tx: Tx, ids: readonly number[], error: string): Promise<void> {
+    if (ids.length === 0) return;
+    const rows = await tx.all<LaneRow>`update work set state = 'dead', position = null, owner = null, lease_until = null, error = ${error}
+      where id in ${list(ids)} returning id, lane`;
+    await this.#advance(tx, rows);
+  }
+
+  async #advance(tx: Tx, left: readonly LaneRow[]): Promise<void> {
+    const lanes = [...new Set(left.flatMap((row) => (row.lane === null ? [] : [row.lane])))];
+    if (lanes.length === 0) return;
+    await advanceLanes(this.#engine.dialect, tx, lanes);
+    tx.hint("work");
+  }
+}
+
+function claimed(claims: readonly Claim[]) {
+  return pairs(claims.map((claim) => [claim.id, claim.fence] as const));
+}
+
+function staleClaim(claim: Claim): Failure {
+  return new Failure("fence.stale", `work item ${claim.id} is no longer claimed with fence ${claim.fence}`);
+}
