@@ -1,0 +1,53 @@
+import { cpus, totalmem } from "node:os";
+import { parseArgs } from "node:util";
+import { asJson, asTable, missed, type Section } from "./report.ts";
+
+export interface BenchOptions {
+  readonly rounds: number;
+  /** Only these parts of the benchmark; all when empty. */
+  readonly parts: readonly string[];
+  readonly progress: (line: string) => void;
+}
+
+interface Benchmark {
+  readonly about: string;
+  readonly load: () => Promise<{ run(options: BenchOptions): Promise<Section[]> }>;
+}
+
+const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
+  store: { about: "durable writes, work queue, wake-up, point reads (parts: writes queue wake reads)", load: () => import("./store.ts") },
+};
+
+const USAGE = `npm run bench -- <name> [part…] [--rounds n] [--json]\n
+${Object.entries(BENCHMARKS)
+  .map(([name, { about }]) => `  ${name.padEnd(8)} ${about}`)
+  .join("\n")}
+  all      every one of them`;
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { json: { type: "boolean", default: false }, rounds: { type: "string", default: "3" } },
+  });
+  const [name, ...parts] = positionals;
+  const rounds = Number(values.rounds);
+  const chosen = name === "all" ? Object.keys(BENCHMARKS) : name ? [name] : [];
+  if (chosen.length === 0 || !Number.isInteger(rounds) || rounds < 1 || chosen.some((one) => !BENCHMARKS[one])) {
+    console.log(USAGE);
+    return name === undefined ? 0 : 2;
+  }
+  const progress = (line: string): void => void process.stderr.write(`${line}\n`);
+  const sections: Section[] = [];
+  for (const one of chosen) {
+    const benchmark = await (BENCHMARKS[one] as Benchmark).load();
+    sections.push(...(await benchmark.run({ rounds, parts, progress })));
+  }
+  const cores = cpus();
+  const machine = { cores: cores.length, cpu: cores[0]?.model, memory: totalmem(), node: process.version, rounds };
+  console.log(values.json ? asJson(sections, machine) : asTable(sections));
+  const failing = missed(sections);
+  if (!values.json) console.log(failing.length === 0 ? "all goals met" : `${failing.length} goals NOT met`);
+  return failing.length === 0 ? 0 : 1;
+}
+
+process.exitCode = await main();
