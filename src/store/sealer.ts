@@ -64,7 +64,7 @@ export class Sealer {
   async verify(): Promise<LedgerCheck> {
     return this.#engine.snapshot(async (reads) => {
       let previous = "";
-      let last = 0;
+      let last = Number.MIN_SAFE_INTEGER;
       let events = 0;
       for (let id = 1; ; id++) {
         const seal = await reads.get<SealRow>`select id, first_seq, last_seq, count, previous, hash from seals where id = ${id}`;

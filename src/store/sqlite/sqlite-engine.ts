@@ -1,5 +1,5 @@
 import { chmodSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTick, setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../kernel/clock.ts";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import type { Dialect, Engine, Reads, Tx } from "../engine.ts";
@@ -12,6 +12,7 @@ import { inspectDatabase, openWriter } from "./open-database.ts";
 import { isBusy, sqliteFailure } from "./sqlite-errors.ts";
 
 const SNAPSHOT_CONNECTIONS = 4;
+const READS_BEFORE_YIELD = 200;
 
 export interface SqliteOptions {
   readonly path: string;
@@ -43,6 +44,7 @@ export class SqliteEngine implements Engine {
   readonly #idle: Connection[] = [];
   readonly #queue: (() => void)[] = [];
   #open = 0;
+  #readsSinceYield = 0;
   #reader: Connection | undefined;
 
   constructor(options: SqliteOptions) {
@@ -97,6 +99,11 @@ export class SqliteEngine implements Engine {
 
   /** The reader stands apart from the writer: in the middle of a batch the writer sees rows that are not committed yet. */
   async #read<T>(read: (reader: Connection) => T): Promise<T> {
+    // These reads never leave the thread: a caller that loops over them would keep timers and sockets, the writer too, from running.
+    if (++this.#readsSinceYield > READS_BEFORE_YIELD) {
+      this.#readsSinceYield = 0;
+      await nextTick();
+    }
     for (let attempt = 1; ; attempt++) {
       try {
         this.#reader ??= this.#openReader();
