@@ -35,23 +35,21 @@ export const ERRORS = {
   "request.not_found": entry(404, 1, "caller", "never", "Check the id; things you may not see answer the same."),
   "request.busy": entry(429, 1, "caller", "later", "Too much is waiting; send again after the time in Retry-After."),
   "usage.wrong": entry(422, 2, "caller", "never", "Run the command with --help to see what it takes."),
-  "config.invalid": entry(
-    422,
-    2,
-    "operator",
-    "never",
-    "Correct the line named in the message; `guildhall config check` shows every problem.",
-  ),
+  "config.invalid": entry(422, 2, "operator", "never", "Correct the line named in the message and start again."),
+  "agent.unknown": entry(404, 2, "caller", "never", "Name an agent of the config, or none: then the default agent answers."),
+  "route.unrouted": entry(403, 1, "operator", "never", "Set `unrouted: default`, or name the agent in the message."),
   "daemon.not_running": entry(503, 1, "operator", "later", "Start it with `guildhall start`."),
   "daemon.already_running": entry(409, 2, "operator", "never", "Stop the other daemon first, or use another --home."),
   "daemon.port_taken": entry(409, 2, "operator", "never", "Choose another port with --port, or stop the program that has it."),
+  "daemon.cannot_listen": entry(500, 2, "operator", "never", "Check --host and --port: the address must be one of this machine's."),
+  "daemon.stopping": entry(503, 1, "caller", "later", "The daemon is stopping; send again when it is back."),
   "home.unusable": entry(500, 2, "operator", "never", "Make the directory writable for this user, or choose another with --home."),
   "store.corrupt": entry(
     500,
     2,
     "operator",
     "never",
-    "Restore a backup with `guildhall restore FILE`; the damaged file was left as it is.",
+    "Nothing was changed. Move the file away, then restore a backup with `guildhall restore FILE`.",
   ),
   "store.newer_schema": entry(500, 2, "operator", "never", "Upgrade Guildhall to at least the version that last used this database."),
   "store.changed_schema": entry(
@@ -78,6 +76,7 @@ export const ERRORS = {
     "never",
     "Use Node 24.15 or later: older SQLite versions can corrupt the write-ahead log.",
   ),
+  "store.missing": entry(404, 1, "operator", "never", "Check --home: nothing has been stored there yet."),
   "store.full": entry(507, 1, "operator", "later", "Free disk space; nothing of the refused operation was stored."),
   "store.unavailable": entry(
     503,
@@ -94,7 +93,9 @@ export const ERRORS = {
   "fence.stale": entry(409, 1, "caller", "never", "Another owner has taken over; stop, and read the current state."),
   "backup.unreadable": entry(422, 2, "operator", "never", "Use a file written by `guildhall backup`."),
   "backup.target_not_empty": entry(409, 2, "operator", "never", "Restore into an empty home or database."),
-  "model.failed": entry(502, 1, "operator", "later", "Check the provider's key and state with `guildhall doctor`."),
+  "backup.unwritable": entry(422, 2, "operator", "never", "Choose a file in a directory that exists and that this user may write."),
+  "model.unknown": entry(422, 2, "operator", "never", "Name a model as <provider>/<model>; offline/demo needs no key."),
+  "model.failed": entry(502, 1, "operator", "later", "Check the provider's key and whether it answers."),
   "internal.bug": entry(500, 1, "guildhall", "never", "This is a defect of Guildhall; the log has the details."),
 } as const satisfies Record<string, ErrorEntry>;
 

@@ -3,10 +3,14 @@ export const EVENT_TYPES = [
   "daemon.started",
   "daemon.stopped",
   "message.admitted",
+  "message.refused",
   "route.decided",
   "turn.started",
   "turn.completed",
+  "turn.retried",
   "turn.failed",
+  "reply.sent",
+  "reply.abandoned",
   "store.restored",
 ] as const;
 

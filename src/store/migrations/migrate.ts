@@ -4,9 +4,10 @@ import { Failure } from "../../kernel/failure.ts";
 import type { Engine, Tx } from "../engine.ts";
 import { code } from "../sql.ts";
 import { groundFloor } from "./001-ground-floor.ts";
+import { sessions } from "./002-sessions.ts";
 import type { Migration } from "./migration.ts";
 
-export const MIGRATIONS: readonly Migration[] = [groundFloor];
+export const MIGRATIONS: readonly Migration[] = [groundFloor, sessions];
 
 interface Applied {
   readonly version: number;

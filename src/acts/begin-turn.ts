@@ -1,0 +1,20 @@
+import { type RunInput, startRun } from "../records/sessions/runs.ts";
+import type { Store } from "../store/store.ts";
+import type { ClaimedWork } from "../store/work-queue.ts";
+import type { TurnPayload } from "./work-kinds.ts";
+
+/** Says that the turn runs. Answers the event's number, the cause of whatever the turn does. */
+export async function beginTurn(store: Store, item: ClaimedWork, run: RunInput, model: string): Promise<number> {
+  return store.transact("begin turn", async (tx) => {
+    await store.queue.guard(tx, item);
+    await startRun(tx, run.id);
+    const [started] = await store.ledger.append(tx, {
+      type: "turn.started",
+      actor: run.agent,
+      subject: ["run", run.id],
+      causedBy: (item.payload as TurnPayload).causedBy,
+      data: { attempt: item.attempt, model },
+    });
+    return started as number;
+  });
+}

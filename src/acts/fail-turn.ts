@@ -1,0 +1,49 @@
+import type { Failure } from "../kernel/failure.ts";
+import { failRun, type RunError, type RunInput, readRunInput, requeueRun } from "../records/sessions/runs.ts";
+import { appendTranscript } from "../records/sessions/transcript.ts";
+import type { Tx } from "../store/engine.ts";
+import type { Store } from "../store/store.ts";
+import type { ClaimedWork, DeadWork } from "../store/work-queue.ts";
+import type { TurnPayload } from "./work-kinds.ts";
+
+/** An attempt failed: it is tried again after a while, or the run ends here when that cannot help or was tried often enough. */
+export async function failTurn(
+  store: Store,
+  item: ClaimedWork,
+  run: RunInput,
+  failure: Failure,
+  causedBy: number,
+): Promise<"retried" | "failed"> {
+  const error = { code: failure.code, message: failure.message };
+  const over = failure.entry.retry === "never" || item.attempt >= item.maxAttempts;
+  return store.transact("fail turn", async (tx) => {
+    if (over) {
+      await store.queue.settle(tx, item);
+      await endFailed(store, tx, run, error, causedBy);
+      return "failed";
+    }
+    await store.queue.retry(tx, item, failure.message);
+    await requeueRun(tx, run.id);
+    const data = { ...error, attempt: item.attempt };
+    await store.ledger.append(tx, { type: "turn.retried", actor: run.agent, subject: ["run", run.id], causedBy, data });
+    return "retried";
+  });
+}
+
+/** Its owners disappeared on every attempt. The failed run is the record that stays; the dead letter goes. */
+export async function failDeadTurn(store: Store, dead: DeadWork): Promise<void> {
+  const { runId, causedBy } = dead.payload as TurnPayload;
+  await store.transact("fail dead turn", async (tx) => {
+    const run = await readRunInput(tx, runId);
+    if (!(await store.queue.cancel(tx, dead.id)) || !run) return;
+    const error = { code: "internal.bug", message: dead.error ?? "every attempt ended without an answer" };
+    await endFailed(store, tx, run, error, causedBy);
+  });
+}
+
+/** What was asked stays in the conversation: the next turn should know of it. */
+async function endFailed(store: Store, tx: Tx, run: RunInput, error: RunError, causedBy: number): Promise<void> {
+  await failRun(tx, run.id, error);
+  await appendTranscript(tx, run.sessionKey, run.id, [{ role: "user", text: run.input }]);
+  await store.ledger.append(tx, { type: "turn.failed", actor: run.agent, subject: ["run", run.id], causedBy, data: error });
+}

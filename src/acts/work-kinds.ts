@@ -1,0 +1,13 @@
+/** What the rows of the work queue ask for, and what each of them carries. `causedBy`: the event that made the row. */
+export const TURN_WORK = "turn";
+export interface TurnPayload {
+  readonly runId: string;
+  readonly causedBy: number;
+}
+
+export const DELIVERY_WORK = "delivery";
+export interface DeliveryPayload {
+  readonly replyId: string;
+  readonly runId: string;
+  readonly causedBy: number;
+}

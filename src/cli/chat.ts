@@ -1,0 +1,114 @@
+import { randomUUID } from "node:crypto";
+import { userInfo } from "node:os";
+import { createInterface } from "node:readline/promises";
+import { ClientError } from "../client/client-error.ts";
+import { ERRORS, type ErrorCode } from "../contract/errors.ts";
+import type { NewMessage, Run } from "../contract/wire.ts";
+import { type Connection, connect } from "./connect.ts";
+import { type GlobalOptions, harmless, print, say } from "./terminal.ts";
+
+export interface ChatOptions extends GlobalOptions {
+  readonly agent?: string;
+  readonly message?: string;
+}
+
+/** A daemon that goes away in the middle is looked for again this often; the message keeps its id, so it runs once all the same. */
+const ATTEMPTS = 3;
+
+export async function chat(options: ChatOptions): Promise<number> {
+  const talk = new Conversation(options);
+  try {
+    if (options.message !== undefined) return await talk.ask(options.message);
+    return await talk.readAndAsk();
+  } finally {
+    await talk.close();
+  }
+}
+
+class Conversation {
+  readonly #options: ChatOptions;
+  #connection: Connection | undefined;
+
+  constructor(options: ChatOptions) {
+    this.#options = options;
+  }
+
+  async close(): Promise<void> {
+    await this.#connection?.close();
+    this.#connection = undefined;
+  }
+
+  /** Line by line until the input ends. A refusal is told and does not end the conversation. */
+  async readAndAsk(): Promise<number> {
+    const terminal = process.stdin.isTTY === true;
+    this.#connection = await connect(this.#options);
+    if (terminal) say(`Talking through ${this.#connection.isPrivate ? "a private daemon" : this.#connection.client.url}. Ctrl-D ends.`);
+    const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: "> ", terminal });
+    let exit = 0;
+    if (terminal) lines.prompt();
+    for await (const line of lines) {
+      if (line.trim() !== "") exit = await this.ask(line);
+      if (terminal) lines.prompt();
+    }
+    return exit;
+  }
+
+  async ask(text: string): Promise<number> {
+    if (text.trim() === "") throw new ClientError("usage.wrong", "the message is empty");
+    const name = userInfo().username || "operator";
+    const message: NewMessage = {
+      id: randomUUID(),
+      platform: "terminal",
+      chat: name,
+      peer: name,
+      chat_type: "dm",
+      text,
+      ...(this.#options.agent === undefined ? {} : { agent: this.#options.agent }),
+    };
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return this.#report(await this.#exchange(message));
+      } catch (error) {
+        if (attempt === ATTEMPTS || !(error instanceof ClientError) || error.code !== "daemon.not_running") throw error;
+        await this.close();
+      }
+    }
+  }
+
+  /** Shows the text as it comes where a person watches; elsewhere the answer is printed whole. */
+  async #exchange(message: NewMessage): Promise<Run> {
+    this.#connection ??= await connect(this.#options);
+    const { client } = this.#connection;
+    const { runId } = await client.send(message);
+    const watched = process.stdout.isTTY === true && !this.#options.json;
+    let shown = "";
+    for await (const progress of client.follow(runId)) {
+      if (progress.kind === "done") {
+        if (watched) process.stdout.write(`${harmless(rest(progress.run.reply?.text ?? "", shown))}\n`);
+        return progress.run;
+      }
+      if (progress.kind === "restart") {
+        if (watched && shown !== "") say("\n(the answer starts again)");
+        shown = "";
+      } else if (watched) {
+        shown += progress.text;
+        process.stdout.write(harmless(progress.text));
+      }
+    }
+    throw new ClientError("daemon.not_running", "the answer broke off");
+  }
+
+  #report(run: Run): number {
+    if (this.#options.json) print(JSON.stringify(run));
+    else if (run.reply && process.stdout.isTTY !== true) print(run.reply.text);
+    if (run.status === "completed") return 0;
+    const code = (run.error && Object.hasOwn(ERRORS, run.error.code) ? run.error.code : "internal.bug") as ErrorCode;
+    say(`guildhall: ${harmless(run.error?.message ?? `the run is ${run.status}`)} [${code}]\n  ${ERRORS[code].hint}`);
+    return 1;
+  }
+}
+
+/** What is still to be shown of a text of which the beginning was shown already. */
+function rest(text: string, shown: string): string {
+  return text.startsWith(shown) ? text.slice(shown.length) : `\n${text}`;
+}

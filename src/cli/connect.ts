@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ApiClient } from "../client/api-client.ts";
+import type { GlobalOptions } from "./terminal.ts";
+
+export interface Connection {
+  readonly client: ApiClient;
+  /** True: the daemon is ours, and ends with us. */
+  readonly isPrivate: boolean;
+  close(): Promise<void>;
+}
+
+const PATIENCE_MS = 12_000;
+const LOOK_AGAIN_MS = 100;
+
+/** The home's daemon where one answers, else a private one. Between two commands that start at once, the later one finds the earlier one's. */
+export async function connect(options: GlobalOptions): Promise<Connection> {
+  for (const deadline = performance.now() + PATIENCE_MS; ; ) {
+    const running = await findRunning(options);
+    if (running) return { client: running, isPrivate: false, close: async () => {} };
+    try {
+      return await startPrivate(options);
+    } catch (error) {
+      // Somebody has the home and does not answer yet, or does not answer any more.
+      if ((error as { code?: unknown }).code !== "daemon.already_running" || performance.now() > deadline) throw error;
+      await sleep(LOOK_AGAIN_MS);
+    }
+  }
+}
+
+async function findRunning(options: GlobalOptions): Promise<ApiClient | undefined> {
+  const { findDaemon } = await import("../daemon/local.ts");
+  const found = findDaemon(options);
+  if (!found) return undefined;
+  const client = new ApiClient(found.address.url, found.token);
+  // A file that a killed daemon left behind may point at a port that is somebody else's by now.
+  const health = await client.health().catch(() => undefined);
+  return health?.node === found.address.node ? client : undefined;
+}
+
+async function startPrivate(options: GlobalOptions): Promise<Connection> {
+  const { startDaemon } = await import("../daemon/daemon.ts");
+  const daemon = await startDaemon({ ...options, host: "127.0.0.1", port: 0, logLevel: "warn" });
+  return { client: new ApiClient(daemon.url, daemon.operatorToken), isPrivate: true, close: () => daemon.stop() };
+}

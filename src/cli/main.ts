@@ -1,0 +1,63 @@
+import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { explain, type GlobalOptions } from "./terminal.ts";
+
+const WRONG_USAGE = 2;
+
+/** Runs one command and leaves its exit code to the process. Each command's own code is loaded when it is called. */
+export async function main(args: readonly string[]): Promise<void> {
+  // A reader that has seen enough (`| head`) is no error.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
+  let exit = 0;
+  const program = commands((code) => {
+    exit = code;
+  });
+  try {
+    await program.parseAsync(args as string[], { from: "user" });
+  } catch (error) {
+    if (error instanceof CommanderError) exit = error.exitCode === 0 ? 0 : WRONG_USAGE;
+    else exit = explain(error, program.opts<GlobalOptions>().json === true);
+  }
+  process.exitCode = exit;
+}
+
+function commands(done: (exit: number) => void): Command {
+  const program = new Command("guildhall")
+    .description("One daemon, many agents, one shared memory they can trust.")
+    .option("--home <dir>", "where everything is kept (default: $GUILDHALL_HOME, else ~/.guildhall)")
+    .option("--config <file>", "the config file (default: <home>/guildhall.yaml)")
+    .option("--json", "machine-readable output")
+    .exitOverride();
+  program
+    .command("start")
+    .description("run the daemon")
+    .option("--host <host>", "address to listen on (default: the config's, else 127.0.0.1)")
+    .option("--port <port>", "port to listen on, 0 for a free one (default: the config's, else 4270)", port)
+    .action(async (_own, command: Command) => done(await (await import("./start.ts")).start(command.optsWithGlobals())));
+  program
+    .command("chat")
+    .description("talk to an agent; starts a private daemon when none runs")
+    .option("--agent <id>", "which agent (default: the default agent)")
+    .option("-m, --message <text>", "say this, print the answer, and end")
+    .action(async (_own, command: Command) => done(await (await import("./chat.ts")).chat(command.optsWithGlobals())));
+  program
+    .command("backup")
+    .description("write everything that is stored to a file; the daemon may run meanwhile")
+    .argument("<file>")
+    .action(async (file: string, _own, command: Command) =>
+      done(await (await import("./backup.ts")).backup(file, command.optsWithGlobals())),
+    );
+  program
+    .command("restore")
+    .description("read a backup into an empty home; no daemon may run on it")
+    .argument("<file>")
+    .action(async (file: string, _own, command: Command) =>
+      done(await (await import("./restore.ts")).restore(file, command.optsWithGlobals())),
+    );
+  return program;
+}
+
+function port(text: string): number {
+  const number = Number(text);
+  if (!/^\d{1,5}$/.test(text) || number > 65_535) throw new InvalidArgumentError("A port is a number from 0 to 65535.");
+  return number;
+}

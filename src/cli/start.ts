@@ -1,0 +1,44 @@
+import { bold, type GlobalOptions, print, say } from "./terminal.ts";
+
+export interface StartOptions extends GlobalOptions {
+  readonly host?: string;
+  readonly port?: number;
+}
+
+export async function start(options: StartOptions): Promise<number> {
+  const [{ startDaemon }, { untilSignal }] = await Promise.all([import("../daemon/daemon.ts"), import("../daemon/until-signal.ts")]);
+  const asked = untilSignal();
+  const daemon = await startDaemon(options);
+  // Counted from the start of the process: what the newcomer has waited.
+  const readyMs = Math.round(performance.now());
+  const { version, url, agents, store, home } = daemon;
+  if (options.json) print(JSON.stringify({ version, url, pid: process.pid, readyMs, home, store, agents, channels: [] }));
+  else {
+    print(
+      [
+        "",
+        `  ${bold(`Guildhall ${version}`)}   ready in ${readyMs} ms`,
+        `  Open      ${url}`,
+        ...agents.map((agent, index) => `  ${index === 0 ? "Agents" : "      "}    ${agentLine(agent)}`),
+        `  Store     ${store}`,
+        "  Channels  none yet",
+        "  Try       guildhall chat · guildhall chat -m hello · Ctrl-C to stop",
+        "",
+      ].join("\n"),
+    );
+  }
+  const signal = await asked;
+  say(`${signal}: stopping`);
+  await daemon.stop();
+  return 0;
+}
+
+function agentLine(agent: {
+  readonly id: string;
+  readonly model: string;
+  readonly scripted: boolean;
+  readonly problem: string | null;
+}): string {
+  const note = agent.problem ?? (agent.scripted ? "answers are scripted; name a model in guildhall.yaml" : null);
+  return `${agent.id} · ${agent.model}${note === null ? "" : ` (${note})`}`;
+}

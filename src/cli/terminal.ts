@@ -1,0 +1,50 @@
+import { ERRORS, type ErrorCode } from "../contract/errors.ts";
+
+/** Options every command takes. */
+export interface GlobalOptions {
+  readonly home?: string;
+  readonly config?: string;
+  readonly json?: boolean;
+}
+
+/** Data goes to stdout, talk to stderr. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+export function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+export function bold(text: string): string {
+  return process.stdout.isTTY && !process.env.NO_COLOR ? `\x1b[1m${text}\x1b[22m` : text;
+}
+
+/** Text of a model or of a stranger, without what a terminal would obey. */
+export function harmless(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this removes
+  return text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "");
+}
+
+interface Explained {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint: string;
+}
+
+/** Says what is wrong and what to do next, and answers the exit code. */
+export function explain(error: unknown, json: boolean): number {
+  const { code, message, hint } = isExplained(error) ? error : unexpected(error);
+  if (json) print(JSON.stringify({ error: { code, message, hint, retry: ERRORS[code].retry } }));
+  say(`guildhall: ${harmless(message)} [${code}]\n  ${hint}`);
+  return ERRORS[code].exit;
+}
+
+function isExplained(error: unknown): error is Explained {
+  const code = (error as Partial<Explained> | null)?.code;
+  return error instanceof Error && typeof code === "string" && Object.hasOwn(ERRORS, code) && "hint" in error;
+}
+
+function unexpected(error: unknown): Explained {
+  return { code: "internal.bug", message: error instanceof Error ? error.message : String(error), hint: ERRORS["internal.bug"].hint };
+}

@@ -1,0 +1,87 @@
+import type { z } from "zod";
+import {
+  type Admission,
+  admission,
+  errorBody,
+  type Health,
+  health,
+  LIVE_EVENTS,
+  liveText,
+  type NewMessage,
+  type Run,
+  run,
+} from "../contract/wire.ts";
+import { ClientError } from "./client-error.ts";
+import { readServerSentEvents } from "./server-sent-events.ts";
+
+const HEALTH_MS = 2_000;
+
+export type RunProgress =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "restart" }
+  | { readonly kind: "done"; readonly run: Run };
+
+/** The daemon's API as functions. Whatever goes wrong is a ClientError; no answer at all is `daemon.not_running`. */
+export class ApiClient {
+  readonly url: string;
+  readonly #token: string;
+
+  constructor(url: string, token: string) {
+    this.url = url;
+    this.#token = token;
+  }
+
+  health(): Promise<Health> {
+    return this.#json(health, "/healthz", { signal: AbortSignal.timeout(HEALTH_MS) });
+  }
+
+  /** Safe to repeat: a message with the same platform, account and id runs once. */
+  send(message: NewMessage): Promise<Admission> {
+    return this.#json(admission, "/api/messages", { method: "POST", body: JSON.stringify(message) });
+  }
+
+  /** The run as it happens; the last thing is the finished run. A stream that breaks off before is `daemon.not_running`. */
+  async *follow(runId: string): AsyncGenerator<RunProgress, void, void> {
+    const response = await this.#fetch(`/api/runs/${encodeURIComponent(runId)}/live`, {});
+    if (!response.body) throw this.#silent();
+    try {
+      for await (const { event, data } of readServerSentEvents(response.body)) {
+        if (event === LIVE_EVENTS.text) yield { kind: "text", text: liveText.parse(JSON.parse(data)).text };
+        if (event === LIVE_EVENTS.restart) yield { kind: "restart" };
+        if (event !== LIVE_EVENTS.done) continue;
+        yield { kind: "done", run: run.parse(JSON.parse(data)) };
+        return;
+      }
+    } catch (error) {
+      throw this.#silent(error);
+    }
+    throw this.#silent();
+  }
+
+  async #json<Schema extends z.ZodType>(schema: Schema, path: string, init: RequestInit): Promise<z.output<Schema>> {
+    const response = await this.#fetch(path, init);
+    const body: unknown = await response.json().catch((error: unknown) => {
+      throw this.#silent(error);
+    });
+    const result = schema.safeParse(body);
+    if (result.success) return result.data;
+    throw new ClientError("daemon.not_running", `${this.url} answers, but not as a Guildhall daemon does`, { cause: result.error });
+  }
+
+  async #fetch(path: string, init: RequestInit): Promise<Response> {
+    const headers = { authorization: `Bearer ${this.#token}`, "content-type": "application/json" };
+    const response = await fetch(`${this.url}${path}`, { ...init, headers }).catch((error: unknown) => {
+      throw this.#silent(error);
+    });
+    if (response.ok) return response;
+    const refusal = errorBody.safeParse(await response.json().catch(() => null));
+    if (!refusal.success)
+      throw new ClientError("daemon.not_running", `${this.url} answers ${response.status}, but not as a Guildhall daemon does`);
+    const { code, message, hint, details } = refusal.data.error;
+    throw new ClientError(code, message, { hint, details });
+  }
+
+  #silent(cause?: unknown): ClientError {
+    return new ClientError("daemon.not_running", `no daemon answers at ${this.url}`, { cause });
+  }
+}

@@ -1,0 +1,92 @@
+import { z } from "zod";
+import { ERRORS, type ErrorCode } from "./errors.ts";
+
+/** Text that both databases can hold and that can be percent-encoded: no NUL, no half of a surrogate pair. */
+const text = (max: number) =>
+  z
+    .string()
+    .min(1)
+    .max(max)
+    .refine((value) => !value.includes("\0") && value.isWellFormed(), "expected well-formed text without NUL");
+const identifier = text(256);
+
+/** One message from outside, as a channel or a program posts it. `agent` names the agent directly, past the routing rules. */
+export const inboundMessage = z.strictObject({
+  id: identifier,
+  platform: identifier,
+  account: identifier.default("default"),
+  guild: identifier.nullish(),
+  /** Another name for `guild`. */
+  team: identifier.nullish(),
+  chat: identifier,
+  topic: identifier.nullish(),
+  chat_type: z.enum(["dm", "group", "channel"]),
+  peer: identifier,
+  roles: z.array(identifier).max(100).default([]),
+  agent: identifier.optional(),
+  text: text(1_000_000),
+});
+export type InboundMessage = z.output<typeof inboundMessage>;
+/** As a sender may write it, defaults left out. */
+export type NewMessage = z.input<typeof inboundMessage>;
+
+export const admission = z.object({
+  runId: z.string(),
+  agent: z.string().nullable(),
+  sessionKey: z.string().nullable(),
+  duplicate: z.boolean(),
+});
+export type Admission = z.output<typeof admission>;
+
+/** Routing tiers, most specific first; `named`: the caller chose the agent; `none`: refused. */
+export const TIERS = ["named", "topic", "chat", "peer", "guild+type", "guild", "type", "platform", "default", "none"] as const;
+export type Tier = (typeof TIERS)[number];
+
+export const wireError = z.object({
+  code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
+  message: z.string(),
+  hint: z.string(),
+  retry: z.enum(["never", "later", "same-key"]),
+  details: z.record(z.string(), z.unknown()),
+});
+export type WireError = z.output<typeof wireError>;
+export const errorBody = z.object({ error: wireError });
+
+export const RUN_STATUSES = ["queued", "running", "waiting", "completed", "failed", "refused", "unknown"] as const;
+
+/** One turn, from its message to its reply. */
+export const run = z.object({
+  id: z.string(),
+  agent: z.string().nullable(),
+  sessionKey: z.string().nullable(),
+  status: z.enum(RUN_STATUSES),
+  reply: z.object({ text: z.string() }).nullable(),
+  decision: z.object({
+    agent: z.string().nullable(),
+    tier: z.enum(TIERS),
+    binding: z.string().nullable(),
+    because: z.string(),
+    trace: z.array(z.object({ binding: z.string(), line: z.number().nullable(), hit: z.boolean(), why: z.string() })),
+  }),
+  usage: z.object({ inputTokens: z.number(), outputTokens: z.number() }).nullable(),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  createdAt: z.number(),
+  endedAt: z.number().nullable(),
+});
+export type Run = z.output<typeof run>;
+
+/** A run in one of these will not change any more. */
+export function isOver(status: Run["status"]): boolean {
+  return status === "completed" || status === "failed" || status === "refused" || status === "unknown";
+}
+
+/** What the live stream of a run sends, by event name: pieces of text, a new attempt (forget the text so far), the finished run. */
+export const liveText = z.object({ text: z.string() });
+export const LIVE_EVENTS = { text: "text", restart: "restart", done: "done" } as const;
+
+export const health = z.object({ status: z.enum(["ok", "ready"]), version: z.string(), node: z.string() });
+export type Health = z.output<typeof health>;
+
+/** `<home>/daemon.json`: how a program on this machine finds the running daemon. `node` tells it from another one on the same port. */
+export const daemonAddress = z.object({ url: z.url(), pid: z.int(), version: z.string(), node: z.string() });
+export type DaemonAddress = z.output<typeof daemonAddress>;

@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { modelRegistry } from "../abilities/models/model-registry.ts";
+import { offlineProvider } from "../abilities/models/offline-model.ts";
+import { DELIVERY_WORK, TURN_WORK } from "../acts/work-kinds.ts";
+import { deliverReply } from "../drivers/dispatch/deliver-reply.ts";
+import { Dispatcher } from "../drivers/dispatch/dispatcher.ts";
+import { takeTurn } from "../drivers/dispatch/take-turn.ts";
+import { Upkeep } from "../drivers/dispatch/upkeep.ts";
+import { intake } from "../drivers/intake/accept.ts";
+import { createApp } from "../edges/api/app.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { noCrashPoints, type ReachedPoint } from "../kernel/crash-points.ts";
+import { asFailure } from "../kernel/failure.ts";
+import { idSource } from "../kernel/ids.ts";
+import { systemRandom } from "../kernel/random.ts";
+import { AgentRegistry } from "../records/agents/registry.ts";
+import type { Whereabouts } from "../settings/home.ts";
+import { loadSettings } from "../settings/load-settings.ts";
+import { openStore } from "../store/store.ts";
+import { LiveHub } from "../turns/live-hub.ts";
+import { type AgentSummary, summaryOf } from "./agent-summary.ts";
+import { removeDaemonFile, writeDaemonFile } from "./daemon-file.ts";
+import { lockHome } from "./home-lock.ts";
+import { listen } from "./listen.ts";
+import { ensureOperatorToken } from "./operator-token.ts";
+import { type LogLevel, stderrLog } from "./stderr-log.ts";
+import { storeInWords } from "./store-in-words.ts";
+import { readVersion } from "./version.ts";
+
+export interface DaemonOptions extends Whereabouts {
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly logLevel?: LogLevel;
+  readonly reached?: ReachedPoint;
+}
+
+export interface Daemon {
+  readonly version: string;
+  readonly url: string;
+  readonly node: string;
+  readonly operatorToken: string;
+  readonly home: string;
+  readonly store: string;
+  readonly agents: readonly AgentSummary[];
+  /** Finishes or hands over what runs, and lets go of everything. At most 10 s. */
+  stop(): Promise<void>;
+}
+
+const TURNS_AT_ONCE = 64;
+const LEASE_MS = 15_000;
+const TURN_MS = 10 * 60_000;
+const GRACE_MS = 5_000;
+const STOP_MS = 9_500;
+
+/** Builds everything and hands each part what it needs. Whatever fails on the way undoes what was begun before it. */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const reached = options.reached ?? noCrashPoints;
+  const log = stderrLog(systemClock, options.logLevel ?? "info");
+  const version = readVersion();
+  const newId = idSource(systemClock, systemRandom);
+  const node = newId();
+  const { home, config, storeLocation } = loadSettings(options, process.env);
+
+  await using undo = new AsyncDisposableStack();
+  const lock = lockHome(home);
+  undo.defer(() => lock.release());
+  const store = await openStore(storeLocation, { clock: systemClock, random: systemRandom, reached });
+  undo.defer(() => store.close());
+  const operatorToken = ensureOperatorToken(home, systemRandom);
+
+  const agents = new AgentRegistry(config);
+  const models = modelRegistry([offlineProvider]);
+  const live = new LiveHub();
+  const turn = takeTurn({ store, agents, models, live, newId, reached, turnMs: TURN_MS });
+  const handlers = { [TURN_WORK]: turn, [DELIVERY_WORK]: deliverReply(store) };
+  const dispatcher = new Dispatcher({ queue: store.queue, owner: node, handlers, log, limit: TURNS_AT_ONCE, leaseMs: LEASE_MS });
+  const upkeep = new Upkeep(store, node, log);
+  const accept = intake(store, config, newId, reached);
+  const host = options.host ?? config.server.host;
+  const streams = new AbortController();
+  let ready = true;
+  const app = createApp({
+    store,
+    accept,
+    live,
+    log,
+    operatorToken,
+    host,
+    version,
+    node,
+    isReady: () => ready,
+    stopping: streams.signal,
+  });
+  const server = await listen(app.fetch, host, options.port ?? config.server.port);
+  undo.defer(() => server.closeAll());
+  undo.defer(() => streams.abort());
+  undo.defer(() => server.refuseNew());
+
+  const tell = (type: "daemon.started" | "daemon.stopped", data: unknown): Promise<unknown> =>
+    store.transact(type, (tx) => store.ledger.append(tx, { type, actor: node, subject: ["node", node], data }));
+  await tell("daemon.started", { version, url: server.url, pid: process.pid });
+  writeDaemonFile(home, { url: server.url, pid: process.pid, version, node });
+  dispatcher.start();
+  upkeep.start();
+  const parts = undo.move();
+
+  const orderly = async (): Promise<void> => {
+    ready = false;
+    removeDaemonFile(home);
+    server.refuseNew();
+    await dispatcher.stop(GRACE_MS);
+    await upkeep.stop();
+    await tell("daemon.stopped", null);
+    await parts.disposeAsync();
+  };
+  const stop = async (): Promise<void> => {
+    const late = sleep(STOP_MS, "late", { ref: false });
+    const outcome = await Promise.race([orderly().catch((error: unknown) => asFailure(error).message), late]);
+    if (outcome !== undefined) log.warn("stopped without ceremony; what was unfinished is taken up at the next start", { why: outcome });
+  };
+  let stopped: Promise<void> | undefined;
+  const summaries = agents.list().map((agent) => summaryOf(agent, models));
+  for (const { id, problem } of summaries) if (problem) log.warn("an agent cannot answer", { agent: id, problem });
+  return {
+    version,
+    url: server.url,
+    node,
+    operatorToken,
+    home,
+    store: storeInWords(storeLocation),
+    agents: summaries,
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}

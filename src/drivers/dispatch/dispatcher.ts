@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { asFailure, isFailure } from "../../kernel/failure.ts";
+import type { Log } from "../../kernel/log.ts";
+import type { ClaimedWork, WorkQueue } from "../../store/work-queue.ts";
+
+/** Does one item and settles it, whatever comes of it. The signal aborts when the item is no longer this node's. */
+export type Handler = (item: ClaimedWork, lost: AbortSignal) => Promise<void>;
+
+export interface DispatcherOptions {
+  readonly queue: WorkQueue;
+  /** This node, as the owner of its claims. */
+  readonly owner: string;
+  readonly handlers: Readonly<Record<string, Handler>>;
+  readonly log: Log;
+  /** How many items run at once. */
+  readonly limit: number;
+  readonly leaseMs: number;
+}
+
+interface Running {
+  readonly item: ClaimedWork;
+  readonly lost: AbortController;
+  readonly finished: Promise<void>;
+}
+
+const AFTER_ERROR_MS = 500;
+/** How long an item may take to notice that it was stopped. */
+const LETTING_GO_MS = 1_000;
+
+/**
+ * Takes work rows and runs them, many at once. A claim is kept alive as long as its item runs; one that was lost is aborted.
+ *
+ *   idle → running → stopping (finishes what runs, claims nothing) → stopped (hands back what did not finish)
+ */
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+  readonly #kinds: readonly string[];
+  readonly #running = new Map<number, Running>();
+  readonly #stopping = new AbortController();
+  #freed: () => void = () => {};
+  #loop: Promise<void> | undefined;
+  #heartbeat: NodeJS.Timeout | undefined;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#kinds = Object.keys(options.handlers);
+  }
+
+  start(): void {
+    this.#heartbeat = setInterval(() => void this.#renew(), this.#options.leaseMs / 3);
+    this.#loop = this.#run();
+  }
+
+  /** Lets running items finish for `graceMs`, then hands the rest back to whoever claims next. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping.abort();
+    this.#freed();
+    await this.#loop;
+    await this.#finished(graceMs);
+    const unfinished = [...this.#running.values()];
+    for (const { lost } of unfinished) lost.abort();
+    await this.#finished(LETTING_GO_MS);
+    clearInterval(this.#heartbeat);
+    await this.#options.queue.handBack(unfinished.map(({ item }) => item));
+  }
+
+  async #run(): Promise<void> {
+    const { queue, log } = this.#options;
+    while (!this.#stopping.signal.aborted) {
+      try {
+        const seen = queue.version();
+        if ((await this.#claim()) === 0) await queue.wait(seen, this.#stopping.signal);
+        if (this.#running.size >= this.#options.limit) await this.#slot();
+      } catch (error) {
+        log.warn("work cannot be claimed; trying again", { code: asFailure(error).code });
+        await sleep(AFTER_ERROR_MS, undefined, { signal: this.#stopping.signal }).catch(() => {});
+      }
+    }
+  }
+
+  async #claim(): Promise<number> {
+    const { queue, owner, limit, leaseMs } = this.#options;
+    const items = await queue.claim(owner, limit - this.#running.size, leaseMs, this.#kinds);
+    if (this.#stopping.signal.aborted) await queue.handBack(items);
+    else for (const item of items) this.#begin(item);
+    return items.length;
+  }
+
+  #begin(item: ClaimedWork): void {
+    const lost = new AbortController();
+    const finished = this.#handle(item, lost.signal).finally(() => {
+      this.#running.delete(item.id);
+      this.#freed();
+    });
+    this.#running.set(item.id, { item, lost, finished });
+  }
+
+  async #handle(item: ClaimedWork, lost: AbortSignal): Promise<void> {
+    try {
+      await this.#options.handlers[item.kind]?.(item, lost);
+    } catch (error) {
+      // It could not even record its failure: the lease runs out, and the item is found again.
+      if (!isFailure(error, "fence.stale"))
+        this.#options.log.error("work was left unfinished", {
+          kind: item.kind,
+          id: item.id,
+          code: asFailure(error).code,
+          error: asFailure(error).message,
+        });
+    }
+  }
+
+  #slot(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#freed = resolve;
+      if (this.#stopping.signal.aborted || this.#running.size < this.#options.limit) resolve();
+    });
+  }
+
+  async #renew(): Promise<void> {
+    const held = [...this.#running.values()];
+    if (held.length === 0) return;
+    try {
+      const alive = await this.#options.queue.renew(
+        held.map(({ item }) => item),
+        this.#options.leaseMs,
+      );
+      for (const { item, lost } of held) if (!alive.has(item.id)) lost.abort();
+    } catch (error) {
+      this.#options.log.warn("claims could not be renewed; trying again", { code: asFailure(error).code });
+    }
+  }
+
+  async #finished(ms: number): Promise<void> {
+    const all = Promise.all([...this.#running.values()].map(({ finished }) => finished));
+    const enough = new AbortController();
+    await Promise.race([all, sleep(ms, undefined, { signal: enough.signal }).catch(() => {})]);
+    enough.abort();
+  }
+}
