@@ -4,8 +4,9 @@ import { type ConfigProblem, configFailure } from "./config-problem.ts";
 
 const MAX_BYTES = 1024 * 1024;
 const MAX_ALIASES = 100;
-/** Aliases of aliases multiply; this bounds what they may come to. */
-const MAX_VALUES = 100_000;
+/** Aliases of aliases multiply, and one inside its own anchor never ends: these bound what they may come to. */
+const MAX_VALUES = 20_000;
+const MAX_DEPTH = 100;
 const NAME = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
 export type ConfigPath = readonly (string | number)[];
@@ -59,7 +60,8 @@ export function readYaml(text: string, file: string, lookUp: (name: string) => s
   const convert = (node: Node | null, path: ConfigPath, key: number): unknown => {
     const start = node?.range?.[0] ?? key;
     places.set(JSON.stringify(path), { key, value: start });
-    if (++values > MAX_VALUES) throw refuse(start, `more than ${MAX_VALUES} values`, path);
+    if (++values > MAX_VALUES) throw refuse(start, `more than ${MAX_VALUES} values`);
+    if (path.length > MAX_DEPTH) throw refuse(start, "values are nested too deeply");
     if (node instanceof Alias) {
       const target = node.resolve(document);
       if (!target) throw refuse(start, `there is no anchor &${node.source}`, path);
@@ -91,10 +93,7 @@ export function readYaml(text: string, file: string, lookUp: (name: string) => s
       throw refuse(offset >= 0 && offset < end ? offset : start, `${written} is not set in the environment or in .env`, path);
     });
 
-  const value = guarded(
-    () => convert(document.contents, [], 0),
-    () => refuse(0, "values are nested too deeply"),
-  );
+  const value = convert(document.contents, [], 0);
   const placeOf = (path: ConfigPath): Place => {
     for (let length = path.length; length >= 0; length--) {
       const place = places.get(JSON.stringify(path.slice(0, length)));
@@ -103,13 +102,4 @@ export function readYaml(text: string, file: string, lookUp: (name: string) => s
     return { key: 0, value: 0 };
   };
   return { value, originOf: (path) => at(placeOf(path).value), originOfKey: (path) => at(placeOf(path).key) };
-}
-
-/** An alias inside its own anchor, or nesting beyond the stack. */
-function guarded<T>(body: () => T, tooDeep: () => Failure): T {
-  try {
-    return body();
-  } catch (error) {
-    throw error instanceof RangeError ? tooDeep() : error;
-  }
 }

@@ -1,0 +1,163 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { configSchema } from "../contract/config.ts";
+import type { Admission } from "../contract/wire.ts";
+import type { Address } from "../deciders/routing/address.ts";
+import { route } from "../deciders/routing/route.ts";
+import { sessionKey } from "../deciders/routing/session-key.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { noCrashPoints } from "../kernel/crash-points.ts";
+import { Failure } from "../kernel/failure.ts";
+import { idSource } from "../kernel/ids.ts";
+import { systemRandom } from "../kernel/random.ts";
+import { readReply } from "../records/sessions/outbox.ts";
+import { type RunInput, readRun, readRunInput } from "../records/sessions/runs.ts";
+import { readTranscript } from "../records/sessions/transcript.ts";
+import { openStore, type Store } from "../store/store.ts";
+import type { ClaimedWork } from "../store/work-queue.ts";
+import { admitMessage } from "./admit-message.ts";
+import { beginTurn } from "./begin-turn.ts";
+import { commitTurn } from "./commit-turn.ts";
+import { failDeadTurn, failTurn } from "./fail-turn.ts";
+import { abandonDelivery, markSent } from "./settle-delivery.ts";
+import { DELIVERY_WORK, type DeliveryPayload, TURN_WORK } from "./work-kinds.ts";
+
+const newId = idSource(systemClock, systemRandom);
+const folder = mkdtempSync(join(tmpdir(), "guildhall-acts-"));
+let store: Store;
+beforeAll(async () => {
+  store = await openStore(`sqlite:${join(folder, "state.db")}`);
+});
+afterAll(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+let messages = 0;
+
+async function admit(peer: string, externalId = `m${messages++}`, unrouted: "default" | "refuse" = "default"): Promise<Admission> {
+  const address: Address = { platform: "test", account: "default", guild: null, chat: peer, topic: null, chatType: "dm", peer, roles: [] };
+  const decision = route(configSchema.parse({ unrouted }), address);
+  const key = decision.agent === null ? null : sessionKey(decision.agent, address);
+  return admitMessage(store, newId, noCrashPoints, { externalId, address, text: "hello", decision, sessionKey: key });
+}
+
+async function claim(kind: string, ttlMs = 60_000): Promise<ClaimedWork> {
+  const [item] = await store.queue.claim("test", 1, ttlMs, [kind]);
+  return item as ClaimedWork;
+}
+
+const input = async (admission: Admission) => (await readRunInput(store.read, admission.runId)) as RunInput;
+const eventsOf = async (runId: string) => (await store.ledger.read(0, 1_000, ["run", runId])).map((event) => event.type);
+
+test("a message becomes a run and a row of work, and its reply an outbox row that is sent once", async () => {
+  const admission = await admit("line");
+  expect(admission).toEqual({ runId: expect.any(String), agent: "main", sessionKey: "agent:main:test:dm:line", duplicate: false });
+  expect(await readRun(store.read, admission.runId)).toMatchObject({ status: "queued", reply: null, decision: { tier: "default" } });
+
+  const item = await claim(TURN_WORK);
+  const run = await input(admission);
+  const started = await beginTurn(store, item, run, "offline/demo");
+  expect(await readRun(store.read, run.id)).toMatchObject({ status: "running" });
+
+  const usage = { inputTokens: 1, outputTokens: 2 };
+  await commitTurn(store, newId, noCrashPoints, item, run, { text: "hi", usage }, started);
+  expect(await readRun(store.read, run.id)).toMatchObject({ status: "completed", reply: { text: "hi" }, usage, error: null });
+  expect(await readTranscript(store.read, run.sessionKey, 10)).toEqual([
+    { role: "user", text: "hello" },
+    { role: "assistant", text: "hi" },
+  ]);
+
+  const delivery = await claim(DELIVERY_WORK);
+  const payload = delivery.payload as DeliveryPayload;
+  expect(await readReply(store.read, payload.replyId)).toMatchObject({ state: "pending", text: "hi" });
+  await markSent(store, delivery, payload, "test");
+  expect(await readReply(store.read, payload.replyId)).toMatchObject({ state: "sent" });
+  expect(await eventsOf(run.id)).toEqual(["message.admitted", "route.decided", "turn.started", "turn.completed", "reply.sent"]);
+  expect(await store.queue.counts()).toEqual({});
+});
+
+test("one causal thread leads from the reply back to the message", async () => {
+  const [first] = await store.ledger.read(0, 1);
+  const events = await store.ledger.read(0, 1_000, first?.subject);
+  for (const [index, event] of events.entries()) expect(event.causedBy).toBe(events[index - 1]?.seq ?? null);
+});
+
+test("the same message again gets the first one's run and causes nothing", async () => {
+  const first = await admit("twice", "same");
+  const again = await admit("twice", "same");
+  expect(again).toEqual({ ...first, duplicate: true });
+  expect(await eventsOf(first.runId)).toEqual(["message.admitted", "route.decided"]);
+  await store.queue.settleAll([await claim(TURN_WORK)]);
+  expect(await claim(TURN_WORK)).toBeUndefined();
+});
+
+test("a message that nobody may answer is recorded and refused", async () => {
+  const admission = await admit("stranger", undefined, "refuse");
+  expect(admission).toMatchObject({ agent: null, sessionKey: null });
+  expect(await readRun(store.read, admission.runId)).toMatchObject({ status: "refused", error: { code: "route.unrouted" } });
+  expect(await eventsOf(admission.runId)).toEqual(["message.admitted", "route.decided", "message.refused"]);
+  expect(await claim(TURN_WORK)).toBeUndefined();
+});
+
+test("an owner that was overtaken commits nothing at all", async () => {
+  const admission = await admit("overtaken");
+  const run = await input(admission);
+  const stale = await claim(TURN_WORK);
+  await store.queue.handBack([stale]);
+  const current = await claim(TURN_WORK);
+  const outcome = { text: "stale", usage: null };
+  await expect(commitTurn(store, newId, noCrashPoints, stale, run, outcome, 1)).rejects.toMatchObject({ code: "fence.stale" });
+  await expect(failTurn(store, stale, run, new Failure("model.failed", "x"), 1)).rejects.toMatchObject({ code: "fence.stale" });
+  await expect(beginTurn(store, stale, run, "offline/demo")).rejects.toMatchObject({ code: "fence.stale" });
+  expect(await readTranscript(store.read, run.sessionKey, 10)).toEqual([]);
+  expect(await readRun(store.read, run.id)).toMatchObject({ status: "queued", reply: null });
+  await store.queue.settleAll([current]);
+});
+
+test("a failed attempt is tried again as long as that can help, then the run fails and keeps what was asked", async () => {
+  const admission = await admit("unlucky");
+  const run = await input(admission);
+  const item = await claim(TURN_WORK);
+  expect(await failTurn(store, item, run, new Failure("model.failed", "no answer"), 1)).toBe("retried");
+  expect(await readRun(store.read, run.id)).toMatchObject({ status: "queued", error: null });
+  await store.transact("hurry", (tx) => tx.run`update work set run_at = 0`);
+  const last = { ...(await claim(TURN_WORK)), attempt: 5 };
+  expect(await failTurn(store, last, run, new Failure("model.failed", "no answer"), 1)).toBe("failed");
+  expect(await readRun(store.read, run.id)).toMatchObject({ status: "failed", error: { code: "model.failed", message: "no answer" } });
+  expect(await readTranscript(store.read, run.sessionKey, 10)).toEqual([{ role: "user", text: "hello" }]);
+  expect(await eventsOf(run.id)).toEqual(["message.admitted", "route.decided", "turn.retried", "turn.failed"]);
+  expect(await store.queue.counts()).toEqual({});
+});
+
+test("a mistake that no repetition mends fails the run at once", async () => {
+  const run = await input(await admit("mistaken"));
+  expect(await failTurn(store, await claim(TURN_WORK), run, new Failure("model.unknown", "no such provider"), 1)).toBe("failed");
+});
+
+test("a turn whose owners all disappeared becomes a failed run, once", async () => {
+  const admission = await admit("cursed");
+  const item = await claim(TURN_WORK);
+  await store.transact("die", (tx) => tx.run`update work set lease_until = 0, attempts = max_attempts where id = ${item.id}`);
+  expect(await store.queue.reap()).toMatchObject({ buried: 1 });
+  const [dead] = await store.queue.dead(10);
+  await failDeadTurn(store, dead as NonNullable<typeof dead>);
+  await failDeadTurn(store, dead as NonNullable<typeof dead>);
+  expect(await readRun(store.read, admission.runId)).toMatchObject({ status: "failed" });
+  expect((await eventsOf(admission.runId)).filter((type) => type === "turn.failed")).toHaveLength(1);
+  expect(await store.queue.counts()).toEqual({});
+});
+
+test("a delivery whose owners all disappeared leaves its reply unknown, not sent", async () => {
+  const run = await input(await admit("silent"));
+  await commitTurn(store, newId, noCrashPoints, await claim(TURN_WORK), run, { text: "hi", usage: null }, 1);
+  const delivery = await claim(DELIVERY_WORK);
+  await store.transact("die", (tx) => tx.run`update work set lease_until = 0, attempts = max_attempts where id = ${delivery.id}`);
+  await store.queue.reap();
+  const [dead] = await store.queue.dead(10);
+  await abandonDelivery(store, dead as NonNullable<typeof dead>);
+  expect(await readReply(store.read, (delivery.payload as DeliveryPayload).replyId)).toMatchObject({ state: "unknown" });
+  expect((await eventsOf(run.id)).at(-1)).toBe("reply.abandoned");
+});

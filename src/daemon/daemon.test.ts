@@ -1,0 +1,86 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Daemon, startDaemon } from "./daemon.ts";
+import { backupHome, findDaemon, restoreHome } from "./local.ts";
+
+let home: string;
+const running: Daemon[] = [];
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "guildhall-daemon-"));
+});
+afterEach(async () => {
+  for (const daemon of running.splice(0)) await daemon.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+async function start(options: { port?: number } = {}): Promise<Daemon> {
+  const daemon = await startDaemon({ home, port: 0, logLevel: "error", ...options });
+  running.push(daemon);
+  return daemon;
+}
+
+const message = { id: "1", platform: "test", chat: "c", peer: "p", chat_type: "dm", text: "hello" };
+
+async function ask(daemon: Daemon, body: object): Promise<string> {
+  const headers = { authorization: `Bearer ${daemon.operatorToken}` };
+  const sent = await fetch(`${daemon.url}/api/messages`, { method: "POST", body: JSON.stringify(body), headers });
+  const { runId } = (await sent.json()) as { runId: string };
+  return (await fetch(`${daemon.url}/api/runs/${runId}/live`, { headers })).text();
+}
+
+test("a message is answered as it streams, and the daemon leaves no trace but its data", async () => {
+  const daemon = await start();
+  expect(findDaemon({ home })).toMatchObject({ address: { url: daemon.url, node: daemon.node }, token: daemon.operatorToken });
+  const stream = await ask(daemon, message);
+  expect(stream).toMatch(/event: done\ndata: .*"status":"completed".*Hello!/);
+  // Asked again, the run is over, and the stream says so at once.
+  expect(await ask(daemon, message)).toMatch(/^:\n\nevent: done/);
+  await daemon.stop();
+  expect(findDaemon({ home })).toBeUndefined();
+  await expect(fetch(`${daemon.url}/healthz`)).rejects.toThrow();
+});
+
+test("an agent with a model that nobody knows is named at the start, and the others start", async () => {
+  writeFileSync(join(home, "guildhall.yaml"), "agents: {main: {}, odd: {model: nobody/knows}}\n");
+  const { agents } = await start();
+  expect(agents).toEqual([
+    { id: "main", model: "offline/demo", scripted: true, problem: null },
+    { id: "odd", model: "nobody/knows", scripted: false, problem: expect.stringContaining('no provider "nobody"') },
+  ]);
+});
+
+test("a taken port is an error, and what was begun is undone", async () => {
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const { port } = other.address() as { port: number };
+  await expect(start({ port })).rejects.toMatchObject({ code: "daemon.port_taken" });
+  other.close();
+  await start();
+});
+
+test("a backup is taken while the daemon runs, and restored into an empty home only", async () => {
+  const daemon = await start();
+  await ask(daemon, message);
+  const file = join(home, "backup.gz");
+  expect(await backupHome({ home }, file)).toMatchObject({ file, rows: expect.any(Number) });
+  await expect(restoreHome({ home }, file)).rejects.toMatchObject({ code: "daemon.already_running" });
+  await daemon.stop();
+  await expect(restoreHome({ home }, file)).rejects.toMatchObject({ code: "backup.target_not_empty" });
+
+  const other = join(home, "other");
+  await restoreHome({ home: other }, file);
+  const restored = await startDaemon({ home: other, port: 0, logLevel: "error" });
+  running.push(restored);
+  // The message is known there too: it does not run a second time.
+  expect(await ask(restored, message)).toMatch(/^:\n\nevent: done/);
+});
+
+test("a backup of nothing, or to nowhere, is refused and makes nothing", async () => {
+  await expect(backupHome({ home }, join(home, "b.gz"))).rejects.toMatchObject({ code: "store.missing" });
+  expect(existsSync(join(home, "state.db"))).toBe(false);
+  await (await start()).stop();
+  await expect(backupHome({ home }, join(home, "no", "such", "b.gz"))).rejects.toMatchObject({ code: "backup.unwritable" });
+});

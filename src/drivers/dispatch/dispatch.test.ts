@@ -1,0 +1,204 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { modelRegistry } from "../../abilities/models/model-registry.ts";
+import { offlineProvider } from "../../abilities/models/offline-model.ts";
+import { admitMessage } from "../../acts/admit-message.ts";
+import { DELIVERY_WORK, TURN_WORK } from "../../acts/work-kinds.ts";
+import { configSchema } from "../../contract/config.ts";
+import type { Address } from "../../deciders/routing/address.ts";
+import { routeNamed } from "../../deciders/routing/route.ts";
+import { sessionKey } from "../../deciders/routing/session-key.ts";
+import { systemClock } from "../../kernel/clock.ts";
+import { noCrashPoints } from "../../kernel/crash-points.ts";
+import { idSource } from "../../kernel/ids.ts";
+import type { Log } from "../../kernel/log.ts";
+import type { Model, ModelRequest } from "../../kernel/model.ts";
+import { systemRandom } from "../../kernel/random.ts";
+import { AgentRegistry } from "../../records/agents/registry.ts";
+import { readRun } from "../../records/sessions/runs.ts";
+import { openStore, type Store } from "../../store/store.ts";
+import { LiveHub } from "../../turns/live-hub.ts";
+import { deliverReply } from "./deliver-reply.ts";
+import { Dispatcher, type Handler } from "./dispatcher.ts";
+import { takeTurn } from "./take-turn.ts";
+import { Upkeep } from "./upkeep.ts";
+
+const newId = idSource(systemClock, systemRandom);
+const folder = mkdtempSync(join(tmpdir(), "guildhall-dispatch-"));
+const quiet: Log = { info: () => {}, warn: () => {}, error: () => {} };
+let store: Store;
+beforeAll(async () => {
+  store = await openStore(`sqlite:${join(folder, "state.db")}`);
+});
+afterAll(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Answers as the test tells it to. */
+function scripted(answer: (request: ModelRequest, signal: AbortSignal) => Promise<string>): Model {
+  return {
+    name: "test/model",
+    scripted: true,
+    async *stream(request, signal) {
+      yield { kind: "text", text: await answer(request, signal) };
+    },
+  };
+}
+
+const config = configSchema.parse({
+  personality: "brief",
+  agents: { main: { model: "test/model" }, demo: {}, lost: { model: "nobody/knows" } },
+});
+
+function dispatcher(model: Model, options: { limit?: number; leaseMs?: number; turnMs?: number } = {}): Dispatcher {
+  const models = modelRegistry([offlineProvider, { name: "test", model: () => model, models: () => [] }]);
+  const agents = new AgentRegistry(config);
+  const turn = takeTurn({ store, agents, models, live: new LiveHub(), newId, reached: noCrashPoints, turnMs: options.turnMs ?? 60_000 });
+  return withHandlers({ [TURN_WORK]: turn, [DELIVERY_WORK]: deliverReply(store) }, options);
+}
+
+function withHandlers(handlers: Record<string, Handler>, options: { limit?: number; leaseMs?: number } = {}): Dispatcher {
+  return new Dispatcher({
+    queue: store.queue,
+    owner: "test",
+    handlers,
+    log: quiet,
+    limit: options.limit ?? 8,
+    leaseMs: options.leaseMs ?? 60_000,
+  });
+}
+
+let messages = 0;
+async function send(agent: string, peer: string, text: string): Promise<string> {
+  const address: Address = { platform: "test", account: "default", guild: null, chat: peer, topic: null, chatType: "dm", peer, roles: [] };
+  const decision = routeNamed(config, agent);
+  const message = { externalId: `m${messages++}`, address, text, decision, sessionKey: sessionKey(agent, address) };
+  return (await admitMessage(store, newId, noCrashPoints, message)).runId;
+}
+
+const statusOf = async (runId: string) => (await readRun(store.read, runId))?.status;
+const isOver = (runId: string) => vi.waitFor(async () => expect(["completed", "failed"]).toContain(await statusOf(runId)), 5_000);
+
+test("turns of a conversation run one after another and see what was said before; other conversations do not wait", async () => {
+  const seen: string[] = [];
+  const slow = scripted(async ({ system, messages: said }) => {
+    seen.push(`${system}: ${said.map((entry) => entry.text).join(" | ")}`);
+    if (said.at(-1)?.text === "one") await sleep(100);
+    return `re ${said.at(-1)?.text}`;
+  });
+  const runs = [await send("main", "a", "one"), await send("main", "a", "two"), await send("main", "b", "three")];
+  const node = dispatcher(slow);
+  node.start();
+  for (const run of runs) await isOver(run);
+  await node.stop(1_000);
+  expect(seen).toEqual(["brief: one", "brief: three", "brief: one | re one | two"]);
+});
+
+test("never more than the limit run at once", async () => {
+  let now = 0;
+  let most = 0;
+  const counting = scripted(async () => {
+    most = Math.max(most, ++now);
+    await sleep(30);
+    now--;
+    return "done";
+  });
+  const runs = await Promise.all(Array.from({ length: 7 }, (_, index) => send("main", `crowd${index}`, "x")));
+  const node = dispatcher(counting, { limit: 3 });
+  node.start();
+  for (const run of runs) await isOver(run);
+  await node.stop(1_000);
+  expect(most).toBe(3);
+});
+
+test("an agent with an unknown model fails its own runs, and no other agent's", async () => {
+  const [lost, fine] = [await send("lost", "x", "hello"), await send("demo", "x", "hello")];
+  const node = dispatcher(scripted(async () => "unused"));
+  node.start();
+  await isOver(lost);
+  await isOver(fine);
+  await node.stop(1_000);
+  expect(await readRun(store.read, lost)).toMatchObject({ status: "failed", error: { code: "model.unknown" } });
+  expect(await statusOf(fine)).toBe("completed");
+});
+
+test("a model that fails once is asked again after a while", async () => {
+  let asked = 0;
+  const flaky = scripted(async () => {
+    if (++asked === 1) throw new Error("overloaded");
+    return "there you are";
+  });
+  const run = await send("main", "flaky", "x");
+  const node = dispatcher(flaky);
+  node.start();
+  await isOver(run);
+  await node.stop(1_000);
+  expect(await readRun(store.read, run)).toMatchObject({ status: "completed", reply: { text: "there you are" } });
+});
+
+test("a turn that takes too long is given up", async () => {
+  const run = await send("main", "endless", "x");
+  const node = dispatcher(
+    scripted((_request, signal) => sleep(60_000, "late", { signal })),
+    { turnMs: 50 },
+  );
+  node.start();
+  await vi.waitFor(async () => {
+    const events = await store.ledger.read(0, 1_000, ["run", run]);
+    expect(events.at(-1)).toMatchObject({ type: "turn.retried", data: { code: "model.failed", message: "no answer within 0.05 s" } });
+  });
+  await node.stop(1_000);
+  await store.transact("clear", (tx) => tx.run`delete from work`);
+});
+
+test("a claim is kept alive while its item runs, and the item is stopped when the claim is lost", async () => {
+  let stoppedBy: AbortSignal | undefined;
+  const handler: Handler = async (_item, lost) => {
+    await sleep(60_000, undefined, { signal: lost }).catch(() => {
+      stoppedBy = lost;
+    });
+  };
+  await store.transact("enqueue", (tx) => store.queue.enqueue(tx, { kind: "hold", payload: null }));
+  const node = withHandlers({ hold: handler }, { leaseMs: 600 });
+  node.start();
+  await sleep(1_000);
+  expect(await store.queue.reap()).toEqual({ revived: 0, buried: 0 });
+  expect(stoppedBy).toBeUndefined();
+  await store.transact("steal", (tx) => tx.run`update work set fence = fence + 1 where kind = 'hold'`);
+  await vi.waitFor(() => expect(stoppedBy?.aborted).toBe(true));
+  await node.stop(100);
+  await store.transact("clear", (tx) => tx.run`delete from work`);
+});
+
+test("stopping waits for what runs, then hands the rest back untouched, and takes nothing new", async () => {
+  const [quick, stuck] = [await send("main", "quick", "quick"), await send("main", "stuck", "stuck")];
+  const model = scripted(async ({ messages: said }, signal) => {
+    await sleep(said.at(-1)?.text === "quick" ? 100 : 60_000, undefined, { signal });
+    return "done";
+  });
+  const node = dispatcher(model);
+  node.start();
+  await vi.waitFor(async () => expect(await statusOf(stuck)).toBe("running"));
+  const begun = performance.now();
+  await node.stop(400);
+  expect(performance.now() - begun).toBeLessThan(2_000);
+  expect(await statusOf(quick)).toBe("completed");
+  expect(await statusOf(stuck)).toBe("running");
+  const [again] = await store.queue.claim("next", 1, 1_000, [TURN_WORK]);
+  expect(again).toMatchObject({ attempt: 1, payload: { runId: stuck } });
+  await store.transact("clear", (tx) => tx.run`delete from work`);
+});
+
+test("upkeep turns dead letters into failed runs and seals what happened", async () => {
+  const run = await send("main", "dead", "x");
+  await store.queue.claim("gone", 1, 1, [TURN_WORK]);
+  await store.transact("die", (tx) => tx.run`update work set lease_until = 0, attempts = max_attempts where kind = ${TURN_WORK}`);
+  await new Upkeep(store, "test", quiet).round();
+  expect(await readRun(store.read, run)).toMatchObject({ status: "failed" });
+  expect(await store.sealer.seal("test")).toBe(0);
+  expect(await store.sealer.verify()).toMatchObject({ ok: true });
+});

@@ -1,0 +1,197 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Hono } from "hono";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { configSchema } from "../../contract/config.ts";
+import { errorBody } from "../../contract/wire.ts";
+import { intake } from "../../drivers/intake/accept.ts";
+import { systemClock } from "../../kernel/clock.ts";
+import { noCrashPoints } from "../../kernel/crash-points.ts";
+import { idSource } from "../../kernel/ids.ts";
+import { systemRandom } from "../../kernel/random.ts";
+import { openStore, type Store } from "../../store/store.ts";
+import { LiveHub } from "../../turns/live-hub.ts";
+import { createApp } from "./app.ts";
+
+const TOKEN = "t".repeat(43);
+const folder = mkdtempSync(join(tmpdir(), "guildhall-api-"));
+const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+const stopping = new AbortController();
+let store: Store;
+let ready = true;
+let app: Hono;
+
+beforeAll(async () => {
+  store = await openStore(`sqlite:${join(folder, "state.db")}`);
+  app = appFor("127.0.0.1");
+});
+afterAll(async () => {
+  stopping.abort();
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function appFor(host: string): Hono {
+  const accept = intake(store, configSchema.parse({}), idSource(systemClock, systemRandom), noCrashPoints);
+  return createApp({
+    store,
+    accept,
+    live: new LiveHub(),
+    log: quiet,
+    operatorToken: TOKEN,
+    host,
+    version: "0.0.0",
+    node: "n",
+    isReady: () => ready,
+    stopping: stopping.signal,
+  });
+}
+
+async function call(path: string, init: RequestInit & { headers?: Record<string, string> } = {}, to: Hono = app) {
+  const headers = { host: "127.0.0.1:4270", authorization: `Bearer ${TOKEN}`, ...init.headers };
+  const response = await to.request(path, { ...init, headers });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) };
+}
+
+const message = { id: "1", platform: "test", chat: "c", peer: "p", chat_type: "dm", text: "hello" };
+const post = (body: unknown) => call("/api/messages", { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body) });
+
+describe("who may call", () => {
+  test.each([
+    ["no token", ""],
+    ["a wrong token", `Bearer ${"x".repeat(43)}`],
+    ["a beginning of the token", `Bearer ${TOKEN.slice(0, 42)}`],
+    ["another scheme", `Basic ${TOKEN}`],
+  ])("%s: 401", async (_name, authorization) => {
+    const { status, headers, body } = await call("/api/runs/x", { headers: { authorization } });
+    expect([status, headers.get("www-authenticate"), body.error.code]).toEqual([401, "Bearer", "request.unauthenticated"]);
+  });
+
+  test.each(["evil.example", "evil.example:4270", "127.0.0.1.evil.example", "", "a b", "192.168.0.7"])(
+    "Host %j: 403, even for health",
+    async (host) => {
+      expect((await call("/healthz", { headers: { host } })).status).toBe(403);
+    },
+  );
+
+  test.each(["localhost:4270", "127.0.0.1", "[::1]:4270", "LOCALHOST"])("Host %s is ours", async (host) => {
+    expect((await call("/healthz", { headers: { host } })).status).toBe(200);
+  });
+
+  test("listening everywhere, any address will do, but no foreign name", async () => {
+    const open = appFor("0.0.0.0");
+    expect((await call("/healthz", { headers: { host: "192.168.0.7:4270" } }, open)).status).toBe(200);
+    expect((await call("/healthz", { headers: { host: "evil.example" } }, open)).status).toBe(403);
+  });
+
+  test.each(["https://evil.example", "null", "http://127.0.0.1:9999"])("Origin %s: 403, token or not", async (origin) => {
+    expect((await call("/api/runs/x", { headers: { origin } })).status).toBe(403);
+  });
+
+  test("our own pages may call", async () => {
+    expect((await call("/healthz", { headers: { origin: "http://127.0.0.1:4270" } })).status).toBe(200);
+  });
+});
+
+describe("messages", () => {
+  test("are admitted once", async () => {
+    const first = await post(message);
+    expect([first.status, first.body.agent, first.body.sessionKey, first.body.duplicate]).toEqual([
+      202,
+      "main",
+      "agent:main:test:dm:p",
+      false,
+    ]);
+    expect((await post(message)).body).toEqual({ ...first.body, duplicate: true });
+    const run = await call(`/api/runs/${first.body.runId}`);
+    expect(run.body).toMatchObject({ id: first.body.runId, status: "queued", reply: null, decision: { tier: "default" }, error: null });
+  });
+
+  test.each([
+    ["not JSON", "{", /not JSON/],
+    ["no body", "", /not JSON/],
+    ["a list", [], /expected object/],
+    ["a missing field", { ...message, text: undefined }, /^text: /],
+    ["an unknown field", { ...message, colour: "red" }, /colour/],
+    ["a number for an id", { ...message, chat: 7 }, /^chat: /],
+    ["an unknown chat type", { ...message, chat_type: "party" }, /^chat_type: /],
+    ["half of a surrogate pair", { ...message, peer: "\ud800" }, /^peer: .*well-formed/],
+    ["NUL", { ...message, text: "a\0b" }, /^text: .*NUL/],
+    ["an endless id", { ...message, id: "x".repeat(257) }, /^id: /],
+  ])("%s: 422", async (_name, body, problem) => {
+    const answer = await post(body);
+    expect(answer.status).toBe(422);
+    expect(errorBody.parse(answer.body).error).toMatchObject({
+      code: "request.malformed",
+      retry: "never",
+      message: expect.stringMatching(problem),
+    });
+  });
+
+  test("more than 1 MiB: 413, whether or not its size is declared", async () => {
+    const large = JSON.stringify({ ...message, text: "x".repeat(1024 * 1024) });
+    expect((await call("/api/messages", { method: "POST", body: large, headers: { "content-length": String(large.length) } })).status).toBe(
+      413,
+    );
+    const chunks = ReadableStream.from([new TextEncoder().encode(large)]);
+    const undeclared = { method: "POST", body: chunks, duplex: "half", headers: { "transfer-encoding": "chunked" } };
+    expect((await call("/api/messages", undeclared as never)).status).toBe(413);
+  });
+
+  test("to an agent that does not exist: 404 with the nearest name", async () => {
+    const { status, body } = await post({ ...message, id: "2", agent: "mian" });
+    expect([status, body.error.code, body.error.message]).toEqual([
+      404,
+      "agent.unknown",
+      'there is no agent "mian" (did you mean "main"?)',
+    ]);
+  });
+});
+
+test("unknown runs and paths answer 404 in the common shape", async () => {
+  for (const path of [
+    "/api/runs/nothing",
+    "/api/runs/%00",
+    "/api/runs/%E0%A4%A",
+    "/api/nothing",
+    "/nothing",
+    `/api/runs/${"0".repeat(20)}`,
+  ]) {
+    const { status, body } = await call(path);
+    expect([path, status, errorBody.parse(body).error.code]).toEqual([path, 404, "request.not_found"]);
+  }
+});
+
+test("ready until it stops", async () => {
+  expect((await call("/readyz")).body).toEqual({ status: "ready", version: "0.0.0", node: "n" });
+  ready = false;
+  expect([(await call("/readyz")).status, (await call("/healthz")).status]).toEqual([503, 200]);
+  ready = true;
+});
+
+describe("the event stream", () => {
+  async function firstEvents(path: string, count: number, headers: Record<string, string> = {}): Promise<string[]> {
+    const response = await app.request(path, { headers: { host: "localhost", authorization: `Bearer ${TOKEN}`, ...headers } });
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    const reader = (response.body as ReadableStream<Uint8Array>)
+      .pipeThrough(new TextDecoderStream() as never)
+      .getReader() as ReadableStreamDefaultReader<string>;
+    let text = "";
+    while (text.split("id: ").length <= count) text += (await reader.read()).value ?? "";
+    await reader.cancel();
+    return [...text.matchAll(/id: (\d+)/g)].map(([, id]) => id as string).slice(0, count);
+  }
+
+  test("begins where it is told to, by number or by the last event seen", async () => {
+    await post({ ...message, id: "stream" });
+    expect(await firstEvents("/api/events", 3)).toEqual(["1", "2", "3"]);
+    expect(await firstEvents("/api/events?after=1", 2)).toEqual(["2", "3"]);
+    expect(await firstEvents("/api/events?after=1", 1, { "last-event-id": "2" })).toEqual(["3"]);
+  });
+
+  test("a number that is none: 422", async () => {
+    for (const after of ["x", "-1", "1e3", "9".repeat(20)]) expect((await call(`/api/events?after=${after}`)).status).toBe(422);
+  });
+});

@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import { configSchema } from "../../contract/config.ts";
+import { AgentRegistry } from "./registry.ts";
+
+test("agents inherit model and personality, and their own replace them", () => {
+  const agents = new AgentRegistry(
+    configSchema.parse({ model: "a/b", personality: "brief", agents: { main: {}, coder: { model: "c/d", personality: "exact" } } }),
+  );
+  expect(agents.list()).toEqual([
+    { id: "main", model: "a/b", personality: "brief", isDefault: true },
+    { id: "coder", model: "c/d", personality: "exact", isDefault: false },
+  ]);
+});
+
+test("an agent without any model has the offline one", () => {
+  const agents = new AgentRegistry(configSchema.parse({}));
+  expect(agents.get("main")).toEqual({ id: "main", model: "offline/demo", personality: null, isDefault: true });
+  expect(agents.get("constructor")).toBeUndefined();
+});

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import type { Model, ModelChunk } from "../kernel/model.ts";
+import { runTurn } from "./run-turn.ts";
+
+const context = { system: null, messages: [{ role: "user" as const, text: "?" }] };
+const model = (stream: (signal: AbortSignal) => AsyncGenerator<ModelChunk, void, void>): Model => ({
+  name: "test/model",
+  scripted: true,
+  stream: (_request, signal) => stream(signal),
+});
+const patient = new AbortController().signal;
+
+test("the answer is what was streamed, and was emitted piece by piece", async () => {
+  const emitted: string[] = [];
+  const two = model(async function* () {
+    yield { kind: "text", text: "one " };
+    yield { kind: "text", text: "two" };
+    yield { kind: "usage", usage: { inputTokens: 1, outputTokens: 2 } };
+  });
+  expect(await runTurn(two, context, (text) => emitted.push(text), patient)).toEqual({
+    text: "one two",
+    usage: { inputTokens: 1, outputTokens: 2 },
+  });
+  expect(emitted).toEqual(["one ", "two"]);
+});
+
+test("whatever a provider throws is the model's failure, and may be tried again", async () => {
+  const broken = model(async function* () {
+    yield { kind: "text", text: "one " };
+    throw new TypeError("fetch failed");
+  });
+  await expect(runTurn(broken, context, () => {}, patient)).rejects.toMatchObject({
+    code: "model.failed",
+    message: "test/model failed: fetch failed",
+  });
+});
+
+test("a model that does not stop is stopped", async () => {
+  const endless = model(async function* () {
+    while (true) yield { kind: "text", text: "x".repeat(10_000) };
+  });
+  await expect(runTurn(endless, context, () => {}, patient)).rejects.toMatchObject({ code: "model.failed" });
+});
+
+test("an aborted turn has no answer, even from a model that does not listen", async () => {
+  const stop = new AbortController();
+  const deaf = model(async function* () {
+    yield { kind: "text", text: "one" };
+    stop.abort();
+    yield { kind: "text", text: "two" };
+  });
+  await expect(runTurn(deaf, context, () => {}, stop.signal)).rejects.toMatchObject({ name: "AbortError" });
+});
