@@ -3,9 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BenchOptions } from "./main.ts";
 import type { Section } from "./report.ts";
+import { queue } from "./store/queue.ts";
+import { reads } from "./store/reads.ts";
+import { wake } from "./store/wake.ts";
 import { writes } from "./store/writes.ts";
 
-const PARTS: Readonly<Record<string, (options: BenchOptions, folder: string) => Promise<Section>>> = { writes };
+const PARTS: Readonly<Record<string, (options: BenchOptions, folder: string) => Promise<Section>>> = { writes, queue, wake, reads };
 
 export async function run(options: BenchOptions): Promise<Section[]> {
   const unknown = options.parts.filter((part) => !PARTS[part]);

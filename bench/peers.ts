@@ -1,0 +1,19 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const FOLDER = join(import.meta.dirname, "peers");
+
+/** The peers have a package of their own, so that nothing of them ever becomes a dependency of ours. */
+export function installPeers(progress: (line: string) => void): void {
+  if (existsSync(join(FOLDER, "node_modules"))) return;
+  progress("installing the peers (npm ci in bench/peers)");
+  execFileSync("npm", ["ci"], { cwd: FOLDER, stdio: ["ignore", "ignore", "inherit"] });
+}
+
+export async function importPeer<Module>(name: string): Promise<Module> {
+  const resolved = createRequire(join(FOLDER, "package.json")).resolve(name);
+  return (await import(pathToFileURL(resolved).href)) as Module;
+}
