@@ -65,6 +65,7 @@ function sqliteStaging(location: StoreLocation): Staging {
     clear: () => remove(beside),
     // The write-ahead log was emptied when the last connection closed; a log that the old file left must not be applied to the new one.
     takePlace: async () => {
+      if (existsSync(`${beside}-wal`)) throw new Failure("internal.bug", `${beside} was not closed whole`);
       for (const suffix of ["-wal", "-shm"]) await rm(`${path}${suffix}`, { force: true });
       await rename(beside, path);
     },

@@ -33,7 +33,6 @@ export class Wake {
         resolve();
       };
       const timer = setTimeout(done, ms);
-      timer.unref();
       signal?.addEventListener("abort", done, { once: true });
       waiters.add(done);
     });

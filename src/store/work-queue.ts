@@ -141,6 +141,7 @@ export class WorkQueue {
 
   /** Done, together with everything else in the transaction; refused, with all of it, when another owner has taken over. */
   async settle(tx: Tx, claim: Claim): Promise<void> {
+    this.#reached("queue.settle.before");
     const [settled] = await this.#delete(tx, [claim]);
     if (settled === undefined) throw staleClaim(claim);
   }

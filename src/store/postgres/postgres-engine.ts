@@ -50,6 +50,9 @@ export class PostgresEngine implements Engine {
       max: address.connections,
       idleTimeoutMillis: 30_000,
       onConnect: async (client) => {
+        // A connection that breaks between two statements of a transaction has no other listener, and would end the process.
+        // Whoever uses it learns of it from the next statement.
+        client.on("error", () => {});
         await client.query(sessionSettings(address));
       },
     });
@@ -74,7 +77,7 @@ export class PostgresEngine implements Engine {
       if (answer.rows[0].replica) throw new Failure("store.read_only", `PostgreSQL at ${address.place} is a read-only replica`);
       if (answer.rows[0].version < 140000)
         throw new Failure("store.unreachable", `PostgreSQL at ${address.place} is older than version 14`);
-      await probe.query(`create schema if not exists "${address.schema}"`);
+      await createSchema(probe, address.schema);
     } catch (error) {
       const failure = postgresFailure(error, address.place);
       if (failure instanceof Failure && failure.code !== "store.unavailable") throw failure;
@@ -145,6 +148,7 @@ export class PostgresEngine implements Engine {
       const begun = (await client.query(begin)) as unknown as { rows: { xid: string }[] }[];
       this.#options.reached("store.batch.begun");
       const value = await this.#context.run(label, () => body(tx));
+      this.#options.reached("store.batch.operation-done");
       this.#options.reached("store.commit.before");
       await this.#commit(client, tx, begun[1]?.rows[0]?.xid as string);
       broken = false;
@@ -206,6 +210,14 @@ export class PostgresEngine implements Engine {
       }
     }
   }
+}
+
+/** `if not exists` does not help two nodes that create it at the same moment: one of them would fail. */
+async function createSchema(client: pg.Client, schema: string): Promise<void> {
+  const known = await client.query("select 1 from pg_namespace where nspname = $1", [schema]);
+  if (known.rows.length > 0) return;
+  await client.query(`begin; select pg_advisory_xact_lock(${MIGRATION_LOCK}, hashtext('${schema}'));
+    create schema if not exists "${schema}"; commit`);
 }
 
 function readsOn(runnable: Runnable, names: StatementNames): Reads {

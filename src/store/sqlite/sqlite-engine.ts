@@ -92,9 +92,10 @@ export class SqliteEngine implements Engine {
   }
 
   async close(): Promise<void> {
-    await this.#writer.close();
+    // Readers first: only a writer that closes last moves the write-ahead log into the file.
     this.#reader?.close();
     for (const connection of this.#idle.splice(0)) connection.close();
+    await this.#writer.close();
   }
 
   /** The reader stands apart from the writer: in the middle of a batch the writer sees rows that are not committed yet. */

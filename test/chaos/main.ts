@@ -1,0 +1,47 @@
+import { parseArgs } from "node:util";
+import { type ChaosReport, storeChaos } from "./store-chaos.ts";
+
+const USAGE = `npm run chaos -- store [--cycles N] [--database sqlite|postgres] [--seed N]
+
+  store   kill -9 at random and at every crash point, pauses past the lease, full disk, no file handles,
+          PostgreSQL crashes and broken connections; counts from outside what was acknowledged and what is there
+          (default: 500 cycles on sqlite, 100 on postgres; both unless one is named)`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { cycles: { type: "string" }, database: { type: "string" }, seed: { type: "string" }, json: { type: "boolean" } },
+});
+
+function table(record: Readonly<Record<string, number>>): string {
+  return Object.entries(record)
+    .map(([name, count]) => `    ${name.padEnd(32)} ${count}`)
+    .join("\n");
+}
+
+function print(report: ChaosReport, seconds: number): void {
+  const { verdict } = report;
+  console.log(`\nstore on ${report.database}, seed ${report.seed}, ${seconds.toFixed(0)} s`);
+  console.log(`  cycles\n${table(report.cycles)}`);
+  console.log(`  killed at crash point\n${table(report.hits)}`);
+  console.log(`  refused with a typed error\n${table(report.refused) || "    none"}`);
+  console.log(`  acknowledged ${report.acknowledged}   lost ${verdict.lost}   duplicated ${verdict.duplicated}   half-applied ${verdict.halfApplied}   other ${verdict.otherwise}`);
+  for (const line of [...verdict.examples, ...report.victimErrors]) console.log(`  ! ${line}`);
+}
+
+if (positionals[0] !== "store") {
+  console.error(USAGE);
+  process.exit(2);
+}
+const seed = values.seed ? Number(values.seed) : Math.floor(Math.random() * 2 ** 31);
+let failed = false;
+for (const database of ["sqlite", "postgres"] as const) {
+  if (values.database && values.database !== database) continue;
+  const cycles = Number(values.cycles ?? (database === "sqlite" ? 500 : 100));
+  const started = performance.now();
+  const report = await storeChaos({ database, cycles, seed, progress: (line) => console.error(`  ${database}: ${line}`) });
+  if (values.json) console.log(JSON.stringify(report));
+  else print(report, (performance.now() - started) / 1000);
+  const { lost, duplicated, halfApplied, otherwise } = report.verdict;
+  failed ||= lost + duplicated + halfApplied + otherwise + report.victimErrors.length > 0;
+}
+process.exit(failed ? 1 : 0);

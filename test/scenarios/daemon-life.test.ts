@@ -1,0 +1,104 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Home } from "./guildhall.ts";
+
+let home: Home;
+beforeEach(() => {
+  home = new Home();
+});
+afterEach(() => home.remove());
+
+test("a start says where it listens, who answers and where the data is", async () => {
+  const daemon = await home.start();
+  expect((await fetch(`${daemon.url}/readyz`)).status).toBe(200);
+  const file = JSON.parse(readFileSync(join(home.path, "daemon.json"), "utf8"));
+  expect(file).toMatchObject({ url: daemon.url, pid: expect.any(Number), version: expect.stringMatching(/^\d+\.\d+\.\d+$/) });
+  expect(statSync(join(home.path, "operator.token")).mode & 0o777).toBe(0o600);
+  const { stdout } = await daemon.kill("SIGTERM");
+  expect(JSON.parse(stdout)).toMatchObject({ agents: [{ id: "main", model: "offline/demo", scripted: true }], channels: [] });
+  expect(existsSync(join(home.path, "daemon.json"))).toBe(false);
+});
+
+test("two daemons on one home are impossible: the second says who is there and exits 2", async () => {
+  const daemon = await home.start();
+  const second = await home.run(["start", "--port", "0"]);
+  expect(second).toMatchObject({ code: 2, stdout: "" });
+  expect(second.stderr).toContain(`a daemon already runs on ${home.path}`);
+  expect(second.stderr).toContain(daemon.url);
+  expect(second.stderr).toContain("[daemon.already_running]\n  Stop the other daemon first");
+  expect((await fetch(`${daemon.url}/readyz`)).status).toBe(200);
+  await daemon.kill("SIGKILL");
+  await (await home.start()).kill("SIGTERM");
+});
+
+test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("%s stops within 10 s, with streams and idle connections open", async (signal) => {
+  const daemon = await home.start();
+  const events = await daemon.fetch("/api/events");
+  const idle = connect(Number(new URL(daemon.url).port), "127.0.0.1");
+  idle.on("error", () => {});
+  await sleep(50);
+  const begun = performance.now();
+  const { code } = await daemon.kill(signal);
+  expect(performance.now() - begun).toBeLessThan(10_000);
+  expect(code).toBe(0);
+  await events.text().catch(() => {});
+  idle.destroy();
+});
+
+test("any bytes on the port are answered or cut off, and the daemon goes on", async () => {
+  const daemon = await home.start();
+  const port = Number(new URL(daemon.url).port);
+  const attacks = [
+    "\0\0\0\0\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+    "GET / HTTP/1.1\r\n\r\n",
+    "GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "GET //// HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "POST /api/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+    `GET /${"x".repeat(100_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    `POST /api/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${daemon.token}\r\nContent-Length: 5\r\n\r\n{"a`,
+  ];
+  for (const bytes of attacks) {
+    const answer = await new Promise<string>((resolve) => {
+      let text = "";
+      const socket = connect(port, "127.0.0.1", () => socket.end(bytes));
+      socket.on("data", (data) => {
+        text += data;
+      });
+      socket.on("error", () => {});
+      socket.on("close", () => resolve(text));
+    });
+    expect(answer).not.toMatch(/ at .*\.ts|node:internal|HTTP\/1\.1 5/);
+  }
+  expect((await fetch(`${daemon.url}/readyz`)).status).toBe(200);
+  expect((await daemon.kill("SIGTERM")).stderr).not.toMatch(/\n\s+at /);
+});
+
+const oldNode = ["/usr/bin/node", "/usr/local/bin/node"].find(
+  (file) => existsSync(file) && Number(execFileSync(file, ["-p", "process.versions.node.split('.')[0]"], { encoding: "utf8" })) < 24,
+);
+
+// Skipped where every Node is new enough: there is nothing to hand over from.
+test.skipIf(!oldNode)("an old Node hands over to the packaged one, with signals, exit codes and even kill -9", async () => {
+  const node = oldNode as string;
+  expect((await home.run(["chat", "-m", "hello"], { node })).stdout).toContain("Hello!");
+  expect((await home.run(["nonsense"], { node })).code).toBe(2);
+  expect((await (await home.start({ node })).kill("SIGTERM")).code).toBe(0);
+  const daemon = await home.start({ node });
+  await daemon.kill("SIGKILL");
+  await expect
+    .poll(
+      () =>
+        fetch(daemon.url).then(
+          () => "answers",
+          () => "silent",
+        ),
+      { timeout: 5_000 },
+    )
+    .toBe("silent");
+  await (await home.start({ node })).kill("SIGTERM");
+});
