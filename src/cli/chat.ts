@@ -5,7 +5,7 @@ import { ClientError } from "../client/client-error.ts";
 import { ERRORS, type ErrorCode } from "../contract/errors.ts";
 import type { NewMessage, Run } from "../contract/wire.ts";
 import { type Connection, connect } from "./connect.ts";
-import { type GlobalOptions, harmless, print, say } from "./terminal.ts";
+import { type GlobalOptions, harmless, print, say, sayError } from "./terminal.ts";
 
 export interface ChatOptions extends GlobalOptions {
   readonly agent?: string;
@@ -103,7 +103,7 @@ class Conversation {
     else if (run.reply && process.stdout.isTTY !== true) print(run.reply.text);
     if (run.status === "completed") return 0;
     const code = (run.error && Object.hasOwn(ERRORS, run.error.code) ? run.error.code : "internal.bug") as ErrorCode;
-    say(`guildhall: ${harmless(run.error?.message ?? `the run is ${run.status}`)} [${code}]\n  ${ERRORS[code].hint}`);
+    sayError(run.error?.message ?? `the run is ${run.status}`, code);
     return 1;
   }
 }

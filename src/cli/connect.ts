@@ -39,6 +39,6 @@ async function findRunning(options: GlobalOptions): Promise<ApiClient | undefine
 
 async function startPrivate(options: GlobalOptions): Promise<Connection> {
   const { startDaemon } = await import("../daemon/daemon.ts");
-  const daemon = await startDaemon({ ...options, host: "127.0.0.1", port: 0, logLevel: "warn" });
+  const daemon = await startDaemon({ ...options, host: "127.0.0.1", port: 0, logLevel: "error" });
   return { client: new ApiClient(daemon.url, daemon.operatorToken), isPrivate: true, close: () => daemon.stop() };
 }

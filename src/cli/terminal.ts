@@ -36,8 +36,13 @@ interface Explained {
 export function explain(error: unknown, json: boolean): number {
   const { code, message, hint } = isExplained(error) ? error : unexpected(error);
   if (json) print(JSON.stringify({ error: { code, message, hint, retry: ERRORS[code].retry } }));
-  say(`guildhall: ${harmless(message)} [${code}]\n  ${hint}`);
+  sayError(message, code, hint);
   return ERRORS[code].exit;
+}
+
+/** One line, whatever a database or a stranger put into the message. */
+export function sayError(message: string, code: ErrorCode, hint = ERRORS[code].hint as string): void {
+  say(`guildhall: ${harmless(message.replace(/\s*[\r\n]+\s*/g, " "))} [${code}]\n  ${hint}`);
 }
 
 function isExplained(error: unknown): error is Explained {

@@ -39,10 +39,10 @@ export const admission = z.object({
 export type Admission = z.output<typeof admission>;
 
 /** Routing tiers, most specific first; `named`: the caller chose the agent; `none`: refused. */
-export const TIERS = ["named", "topic", "chat", "peer", "guild+type", "guild", "type", "platform", "default", "none"] as const;
+const TIERS = ["named", "topic", "chat", "peer", "guild+type", "guild", "type", "platform", "default", "none"] as const;
 export type Tier = (typeof TIERS)[number];
 
-export const wireError = z.object({
+const wireError = z.object({
   code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
   message: z.string(),
   hint: z.string(),
@@ -52,7 +52,7 @@ export const wireError = z.object({
 export type WireError = z.output<typeof wireError>;
 export const errorBody = z.object({ error: wireError });
 
-export const RUN_STATUSES = ["queued", "running", "waiting", "completed", "failed", "refused", "unknown"] as const;
+const RUN_STATUSES = ["queued", "running", "waiting", "completed", "failed", "refused", "unknown"] as const;
 
 /** One turn, from its message to its reply. */
 export const run = z.object({

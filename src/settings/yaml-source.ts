@@ -11,7 +11,7 @@ const NAME = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
 export type ConfigPath = readonly (string | number)[];
 
-export interface Origin {
+interface Origin {
   readonly line: number;
   readonly column: number;
 }

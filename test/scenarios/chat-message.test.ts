@@ -1,33 +1,31 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { postgresPlace, type StorePlace } from "../stores.ts";
+import { describe, type ExpectStatic, type TestContext, test } from "vitest";
+import { postgresPlace } from "../stores.ts";
 import { Home, type RunningDaemon } from "./guildhall.ts";
 
 const WHOLE_LINE = ["message.admitted", "route.decided", "turn.started", "turn.completed", "reply.sent"];
 
-/** Line (a) of the architecture, through the front door: a real process, a real database, HTTP. */
-describe.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind) => {
-  let home: Home;
-  let place: StorePlace | undefined;
-  beforeEach(() => {
-    place = kind === "PostgreSQL" ? postgresPlace() : undefined;
-    home = new Home(place && `store: ${place.location}\n`);
-  });
-  afterEach(async () => {
-    await home.remove();
-    await place?.remove();
-  });
+/** Line (a) of the architecture, through the front door: a real process, a real database, HTTP. Most of the time is spent waiting for leases. */
+describe.concurrent.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind) => {
+  /** As many homes as nodes are wanted, on one database; SQLite has one node. */
+  function nodes(count: number, { onTestFinished }: TestContext): Home[] {
+    const place = kind === "PostgreSQL" ? postgresPlace() : undefined;
+    const homes = Array.from({ length: count }, () => new Home(place && `store: ${place.location}\n`));
+    onTestFinished(async () => {
+      for (const home of homes) await home.remove();
+      await place?.remove();
+    });
+    return homes;
+  }
+  const one = (context: TestContext): Home => nodes(1, context)[0] as Home;
 
-  test("goes the whole way, and the conversation continues after a restart", async () => {
+  test("goes the whole way, and the conversation continues after a restart", async (context) => {
+    const { expect } = context;
+    const home = one(context);
     const daemon = await home.start();
     const admission = await daemon.send({ id: "1", text: "good morning" });
     expect(admission).toMatchObject({ agent: "main", sessionKey: "agent:main:test:dm:p", duplicate: false });
     const run = await daemon.finished(admission.runId);
-    expect(run).toMatchObject({
-      status: "completed",
-      reply: { text: expect.stringContaining("Hello!") },
-      decision: { tier: "default" },
-      error: null,
-    });
+    expect(run).toMatchObject({ status: "completed", reply: { text: expect.stringContaining("Hello!") }, error: null });
     expect((await daemon.eventsUntil(run.id, "reply.sent")).map((event) => event.type)).toEqual(WHOLE_LINE);
     expect((await daemon.kill("SIGTERM")).code).toBe(0);
 
@@ -36,26 +34,33 @@ describe.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind) => {
     expect(second.reply?.text).toContain("message 2 of our conversation");
   });
 
-  test("that comes many times at once runs once", async () => {
-    const daemon = await home.start();
-    const admissions = await Promise.all(Array.from({ length: 20 }, () => daemon.send({ id: "same" })));
+  test("that comes many times at once runs once", async (context) => {
+    const { expect } = context;
+    const daemons = await Promise.all(nodes(kind === "PostgreSQL" ? 2 : 1, context).map((home) => home.start()));
+    const admissions = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => (daemons[index % daemons.length] as RunningDaemon).send({ id: "same" })),
+    );
     expect(new Set(admissions.map(({ runId }) => runId)).size).toBe(1);
     expect(admissions.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
-    const { runId } = admissions[0] as { runId: string };
-    expect((await daemon.eventsUntil(runId, "reply.sent")).map((event) => event.type)).toEqual(WHOLE_LINE);
+    for (const daemon of daemons) {
+      const events = await daemon.eventsUntil(admissions[0]?.runId as string, "reply.sent");
+      expect(events.map((event) => event.type)).toEqual(WHOLE_LINE);
+    }
   });
 
-  test("of another account or platform with the same id is another message", async () => {
-    const daemon = await home.start();
+  test("of another account or platform with the same id is another message", async (context) => {
+    const daemon = await one(context).start();
     const admissions = [
       await daemon.send({ id: "1" }),
       await daemon.send({ id: "1", account: "work" }),
       await daemon.send({ id: "1", platform: "other" }),
     ];
-    expect(new Set(admissions.map(({ runId }) => runId)).size).toBe(3);
+    context.expect(new Set(admissions.map(({ runId }) => runId)).size).toBe(3);
   });
 
-  test("that was acknowledged is answered exactly once, also when the daemon is killed right after", async () => {
+  test("that was acknowledged is answered exactly once, also when the daemon is killed right after", async (context) => {
+    const { expect } = context;
+    const home = one(context);
     const daemon = await home.start();
     const ids = ["a", "b", "c", "d"];
     const runs = await Promise.all(ids.map(async (id) => (await daemon.send({ id, peer: id })).runId));
@@ -64,25 +69,24 @@ describe.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind) => {
     for (const [index, id] of ids.entries()) {
       const runId = runs[index] as string;
       expect(await next.send({ id, peer: id })).toMatchObject({ runId, duplicate: true });
-      await exactlyOnce(next, runId);
+      await answeredOnce(next, runId, expect);
     }
   }, 60_000);
 
-  test.each(["message.admitted", "turn.answered", "turn.committed"])(
-    "is answered exactly once when the daemon dies at %s",
-    async (point) => {
-      const dying = await home.startCrashing(point);
-      await dying.send({ id: "1" }).catch(() => {});
-      expect((await dying.ended).code).toBeNull();
-      const next = await home.start();
-      const { runId, duplicate } = await next.send({ id: "1" });
-      expect(duplicate).toBe(true);
-      await exactlyOnce(next, runId);
-    },
-    60_000,
-  );
+  const points = ["message.admitted", "turn.answered", "turn.committed"];
+  test.for(points)("is answered exactly once when the daemon dies at %s", { timeout: 60_000 }, async (point, context) => {
+    const { expect } = context;
+    const home = one(context);
+    const dying = await home.startCrashing(point);
+    await dying.send({ id: "1" }).catch(() => {});
+    expect((await dying.ended).code).toBeNull();
+    const next = await home.start();
+    const { runId, duplicate } = await next.send({ id: "1" });
+    expect(duplicate).toBe(true);
+    await answeredOnce(next, runId, expect);
+  });
 
-  async function exactlyOnce(daemon: RunningDaemon, runId: string): Promise<void> {
+  async function answeredOnce(daemon: RunningDaemon, runId: string, expect: ExpectStatic): Promise<void> {
     expect(await daemon.finished(runId)).toMatchObject({ status: "completed", reply: { text: expect.stringContaining("Hello!") } });
     const types = (await daemon.eventsUntil(runId, "reply.sent")).map((event) => event.type);
     expect(types.filter((type) => type === "turn.completed")).toHaveLength(1);

@@ -4,7 +4,7 @@ import type { Decision, TraceLine } from "../../kernel/decision.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { Address } from "./address.ts";
 
-export interface RouteLine extends TraceLine {
+interface RouteLine extends TraceLine {
   readonly binding: string;
 }
 

@@ -1,7 +1,7 @@
 import type { Address } from "./address.ts";
 
-export type DmScope = "main" | "per-peer" | "per-channel-peer" | "per-account-channel-peer";
-export type GroupScope = "chat" | "per-peer";
+type DmScope = "main" | "per-peer" | "per-channel-peer" | "per-account-channel-peer";
+type GroupScope = "chat" | "per-peer";
 
 export interface SessionScopes {
   readonly dmScope: DmScope;
