@@ -7,6 +7,7 @@ const WRONG_USAGE = 2;
 export async function main(args: readonly string[]): Promise<void> {
   // A reader that has seen enough (`| head`) is no error.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
+  process.on("uncaughtException", (error) => process.exit(explain(error, false)));
   let exit = 0;
   const program = commands((code) => {
     exit = code;
@@ -32,7 +33,7 @@ function commands(done: (exit: number) => void): Command {
     .description("run the daemon")
     .option("--host <host>", "address to listen on (default: the config's, else 127.0.0.1)")
     .option("--port <port>", "port to listen on, 0 for a free one (default: the config's, else 4270)", port)
-    .action(async (_own, command: Command) => done(await (await import("./start.ts")).start(command.optsWithGlobals())));
+    .action(async (_own, command: Command) => (await import("./start.ts")).start(command.optsWithGlobals()));
   program
     .command("chat")
     .description("talk to an agent; starts a private daemon when none runs")

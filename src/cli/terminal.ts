@@ -50,6 +50,9 @@ function isExplained(error: unknown): error is Explained {
   return error instanceof Error && typeof code === "string" && Object.hasOwn(ERRORS, code) && "hint" in error;
 }
 
+/** A defect of ours: where it happened is all of the stack that fits into a line. */
 function unexpected(error: unknown): Explained {
-  return { code: "internal.bug", message: error instanceof Error ? error.message : String(error), hint: ERRORS["internal.bug"].hint };
+  const place = error instanceof Error ? (error.stack?.match(/\n\s+(at [^\n]+)/)?.[1] ?? "") : "";
+  const message = `${error instanceof Error ? error.message : String(error)} ${place}`.trim();
+  return { code: "internal.bug", message, hint: ERRORS["internal.bug"].hint };
 }

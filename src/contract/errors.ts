@@ -96,7 +96,7 @@ export const ERRORS = {
   "backup.unwritable": entry(422, 2, "operator", "never", "Choose a file in a directory that exists and that this user may write."),
   "model.unknown": entry(422, 2, "operator", "never", "Name a model as <provider>/<model>; offline/demo needs no key."),
   "model.failed": entry(502, 1, "operator", "later", "Check the provider's key and whether it answers."),
-  "internal.bug": entry(500, 1, "guildhall", "never", "This is a defect of Guildhall; the log has the details."),
+  "internal.bug": entry(500, 1, "guildhall", "never", "This is a defect of Guildhall; please report it with this line and the log."),
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERRORS;

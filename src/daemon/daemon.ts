@@ -50,7 +50,7 @@ const TURNS_AT_ONCE = 64;
 const LEASE_MS = 15_000;
 const TURN_MS = 10 * 60_000;
 const GRACE_MS = 5_000;
-const STOP_MS = 9_500;
+const STOP_MS = 8_000;
 
 /** Builds everything and hands each part what it needs. Whatever fails on the way undoes what was begun before it. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {

@@ -21,7 +21,8 @@ export function lockHome(home: string): HomeLock {
   try {
     mkdirSync(home, { recursive: true, mode: 0o700 });
     db = new DatabaseSync(join(home, "daemon.lock"), { timeout: 0 });
-    db.exec("BEGIN EXCLUSIVE");
+    // Nothing is ever written, so nothing need be journalled: no second file lies about.
+    db.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
   } catch (error) {
     db?.close();
     throw ((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY ? alreadyRunning(home) : unusable(home, error);

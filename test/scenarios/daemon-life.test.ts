@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { startPostgres } from "../postgres-server.ts";
 import { Home } from "./guildhall.ts";
 
 let home: Home;
@@ -47,6 +48,22 @@ test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("%s stops within 10 s, with 
   expect(code).toBe(0);
   await events.text().catch(() => {});
   idle.destroy();
+});
+
+test("SIGTERM stops within 10 s also when the database is gone", async () => {
+  const server = await startPostgres();
+  const orphan = new Home(`store: ${server.url}\n`);
+  try {
+    const daemon = await orphan.start();
+    await daemon.finished((await daemon.send({ id: "1" })).runId);
+    await server.stop("immediate");
+    const begun = performance.now();
+    expect((await daemon.kill("SIGTERM")).code).toBe(0);
+    expect(performance.now() - begun).toBeLessThan(10_000);
+  } finally {
+    await orphan.remove();
+    await server.remove();
+  }
 });
 
 test("any bytes on the port are answered or cut off, and the daemon goes on", async () => {
