@@ -4,7 +4,7 @@ import { storeChaos } from "./store-chaos.ts";
 /** The short form of `npm run chaos -- store`: every kind of blow and every crash point at least once. */
 test.each([
   ["sqlite", 36],
-  ["postgres", 30],
+  ["postgres", 40],
 ] as const)("%s loses nothing, doubles nothing and leaves nothing half-done over %i violent deaths", { timeout: 180_000 }, async (database, cycles) => {
   const seed = Math.floor(Math.random() * 2 ** 31);
   console.log(`chaos on ${database}: seed ${seed}`);

@@ -1,0 +1,169 @@
+/** One bug as somebody could have written it, and the unmodified tests that must notice. */
+export interface PlantedBug {
+  readonly name: string;
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+  /** Test files to run, and optionally the part of the names that matters. */
+  readonly tests: readonly string[];
+  readonly filter?: string;
+}
+
+const LEASES = "src/store/leases.ts";
+const QUEUE = "src/store/work-queue.ts";
+const IDEMPOTENCY = "src/store/idempotency.ts";
+const GROUP_COMMIT = "src/store/sqlite/group-commit.ts";
+const POSTGRES = "src/store/postgres/postgres-engine.ts";
+
+export const BUGS: readonly PlantedBug[] = [
+  {
+    name: "the guard of a lease forgets the fence",
+    file: LEASES,
+    from: "where name = ${encodeScope(name)} and fence = ${fence} and expires_at > now_ms() ${this.#engine.dialect.forUpdate}`",
+    to: "where name = ${encodeScope(name)} and ${fence} > 0 and expires_at > now_ms() ${this.#engine.dialect.forUpdate}`",
+    tests: ["test/contract/leases.test.ts"],
+  },
+  {
+    name: "a lost lease can be renewed",
+    file: LEASES,
+    from: "and fence = ${fence} and expires_at > now_ms() returning expires_at",
+    to: "and fence = ${fence} returning expires_at",
+    tests: ["test/contract/leases.test.ts"],
+  },
+  {
+    name: "a lease is still held at the millisecond of its expiry",
+    file: LEASES,
+    from: "and fence = ${fence} and expires_at > now_ms() returning expires_at",
+    to: "and fence = ${fence} and expires_at >= now_ms() returning expires_at",
+    tests: ["src/store/leases.test.ts"],
+  },
+  {
+    name: "work is settled whoever claims to own it",
+    file: QUEUE,
+    from: "delete from work where state = 'running' and (id, fence) in ${claimed(claims)} returning id, lane",
+    to: "delete from work where state = 'running' and id in ${list(claims.map((claim) => claim.id))} returning id, lane",
+    tests: ["test/contract/work-queue.test.ts"],
+  },
+  {
+    name: "an expired claim on work can be renewed",
+    file: QUEUE,
+    from: "where state = 'running' and lease_until > now_ms() and (id, fence) in",
+    to: "where state = 'running' and (id, fence) in",
+    tests: ["test/contract/work-queue.test.ts"],
+  },
+  {
+    name: "parking forgets what has already happened",
+    file: QUEUE,
+    from: "set state = case when woken = 1 then 'ready' else 'parked' end",
+    to: "set state = 'parked'",
+    tests: ["test/contract/work-queue.test.ts"],
+    filter: "parking",
+  },
+  {
+    name: "a dead letter keeps its lane",
+    file: QUEUE,
+    from: "where id in ${list(ids)} returning id, lane`;\n    await this.#advance(tx, rows);",
+    to: "where id in ${list(ids)} returning id, lane`;\n    if (rows.length < 0) await this.#advance(tx, rows);",
+    tests: ["test/contract/work-queue.test.ts"],
+    filter: "lanes",
+  },
+  {
+    name: "everybody in a lane believes to be first",
+    file: "src/store/lanes.ts",
+    from: "first: row.head === row.tail",
+    to: "first: row.head <= row.tail",
+    tests: ["test/contract/work-queue.test.ts"],
+    filter: "lanes",
+  },
+  {
+    name: "success is told before the commit",
+    file: GROUP_COMMIT,
+    from: "        outcomes.push({ operation, failed: false, value });",
+    to: "        outcomes.push({ operation, failed: false, value });\n        operation.resolve(value);",
+    tests: ["test/chaos/store.test.ts"],
+    filter: "sqlite",
+  },
+  {
+    name: "a failed operation of a batch is not taken back",
+    file: GROUP_COMMIT,
+    from: '        connection.control("ROLLBACK TO operation");\n',
+    to: "",
+    tests: ["test/contract/transactions.test.ts"],
+    filter: "SQLite",
+  },
+  {
+    name: "readers of the ledger do not wait for late commits",
+    file: "src/store/ledger.ts",
+    from: "select least(last.drawn, marks.lowest) as horizon",
+    to: "select greatest(last.drawn, marks.lowest) as horizon",
+    tests: ["test/contract/ledger.test.ts"],
+    filter: "PostgreSQL",
+  },
+  {
+    name: "ROLLBACK in answer to COMMIT passes for success",
+    file: POSTGRES,
+    from: 'if (answer.command === "COMMIT") return;',
+    to: "if (answer.command) return;",
+    tests: ["test/contract/transactions.test.ts"],
+    filter: "PostgreSQL",
+  },
+  {
+    name: "a commit without an answer is simply tried again",
+    file: POSTGRES,
+    from: "if (await this.#wasCommitted(tx.label, xid)) return;",
+    to: "if (xid === tx.label && (await this.#wasCommitted(tx.label, xid))) return;",
+    tests: ["test/contract/postgres-outages.test.ts"],
+  },
+  {
+    name: "transactions on PostgreSQL are not isolated",
+    file: POSTGRES,
+    from: 'isolation === "locked" ? "READ COMMITTED" : "SERIALIZABLE"',
+    to: 'isolation === "locked" ? "READ COMMITTED" : "REPEATABLE READ"',
+    tests: ["test/contract/transactions.test.ts"],
+    filter: "PostgreSQL",
+  },
+  {
+    name: "an overtaken runner may still record its answer",
+    file: IDEMPOTENCY,
+    from: "and key = ${request.key} and fence = ${fence} and state = 'in-progress'`;\n    if (changed === 0)",
+    to: "and key = ${request.key} and ${fence} > 0 and state = 'in-progress'`;\n    if (changed === 0)",
+    tests: ["test/contract/idempotency.test.ts"],
+  },
+  {
+    name: "a key answers for another request",
+    file: IDEMPOTENCY,
+    from: "known.expired === 0 && known.request !== request.request",
+    to: "known.expired === 1 && known.request !== request.request",
+    tests: ["test/contract/idempotency.test.ts"],
+  },
+  {
+    name: "a scope is a mere prefix of text",
+    file: "src/kernel/scope.ts",
+    from: 'prefix === "" ? "\\u{10FFFF}" : `${prefix.slice(0, -1)}0`',
+    to: 'prefix === "" ? "\\u{10FFFF}" : `${prefix.slice(0, -1)}\\u{10FFFF}`',
+    tests: ["test/contract/search.test.ts", "test/contract/ledger.test.ts"],
+  },
+  {
+    name: "fences start again after a restore",
+    file: "src/store/restore.ts",
+    from: "update counters set value = max(${fence}, now_ms() * 1000)",
+    to: "update counters set value = ${fence}",
+    tests: ["test/contract/backup.test.ts"],
+    filter: "backup of SQLite",
+  },
+  {
+    name: "the sweep takes blobs that somebody refers to",
+    file: "src/store/blobs.ts",
+    from: "and not exists (select 1 from blob_references where blob_references.hash = blobs.hash)",
+    to: "",
+    tests: ["test/contract/blobs.test.ts"],
+  },
+  {
+    name: "the seal does not cover what the events say",
+    file: "src/store/sealer.ts",
+    from: "events.map((event) => canonicalJson(event))",
+    to: "events.map((event) => canonicalJson(event.seq))",
+    tests: ["test/contract/ledger.test.ts"],
+    filter: "sealing",
+  },
+];

@@ -1,0 +1,49 @@
+import { createServer, connect, type Server, type Socket } from "node:net";
+
+export interface TcpProxy {
+  readonly port: number;
+  /** Called with each piece of data from the client; `cut` drops the answer to it and both ends of the connection. */
+  onClientData: (data: Buffer) => "pass" | "cut answer";
+  /** Closes every connection that is open now. */
+  cutAll(): void;
+  close(): Promise<void>;
+}
+
+/** Stands between a client and a server on this machine, and breaks connections at the worst moment. */
+export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
+  const sockets = new Set<Socket>();
+  const proxy: Omit<TcpProxy, "port"> = {
+    onClientData: () => "pass",
+    cutAll: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+    close: () =>
+      new Promise((resolve) => {
+        proxy.cutAll();
+        server.close(() => resolve());
+      }),
+  };
+  const server: Server = createServer((client) => {
+    const upstream = connect(targetPort, "127.0.0.1");
+    let silenced = false;
+    const end = (): void => {
+      client.destroy();
+      upstream.destroy();
+      sockets.delete(client);
+    };
+    sockets.add(client);
+    client.on("data", (data) => {
+      if (handle.onClientData(data) === "cut answer") silenced = true;
+      upstream.write(data);
+    });
+    // The server has done what it was asked; the client will never hear of it.
+    upstream.on("data", (data) => (silenced ? end() : client.write(data)));
+    for (const socket of [client, upstream]) {
+      socket.on("error", end);
+      socket.on("close", end);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const handle: TcpProxy = Object.assign(proxy, { port: (server.address() as { port: number }).port });
+  return handle;
+}
