@@ -24,13 +24,17 @@ export interface MessageToAdmit {
  */
 export async function admitMessage(store: Store, newId: NewId, reached: ReachedPoint, message: MessageToAdmit): Promise<Admission> {
   const runId = newId();
-  const admission = await store.transact("admit message", async (tx): Promise<Admission> => {
-    const { platform, account } = message.address;
-    const owner = await enterInbox(tx, { platform, account, externalId: message.externalId }, runId);
-    if (owner !== runId) return firstAdmission(tx, owner);
-    await admit(store, tx, runId, message);
-    return { runId, agent: message.decision.agent, sessionKey: message.sessionKey, duplicate: false };
-  });
+  const admission = await store.transact(
+    "admit message",
+    async (tx): Promise<Admission> => {
+      const { platform, account } = message.address;
+      const owner = await enterInbox(tx, { platform, account, externalId: message.externalId }, runId);
+      if (owner !== runId) return firstAdmission(tx, owner);
+      await admit(store, tx, runId, message);
+      return { runId, agent: message.decision.agent, sessionKey: message.sessionKey, duplicate: false };
+    },
+    "locked",
+  );
   if (!admission.duplicate) reached("message.admitted");
   return admission;
 }

@@ -5,16 +5,20 @@ import type { TurnPayload } from "./work-kinds.ts";
 
 /** Says that the turn runs. Answers the event's number, the cause of whatever the turn does. */
 export async function beginTurn(store: Store, item: ClaimedWork, run: RunInput, model: string): Promise<number> {
-  return store.transact("begin turn", async (tx) => {
-    await store.queue.guard(tx, item);
-    await startRun(tx, run.id);
-    const [started] = await store.ledger.append(tx, {
-      type: "turn.started",
-      actor: run.agent,
-      subject: ["run", run.id],
-      causedBy: (item.payload as TurnPayload).causedBy,
-      data: { attempt: item.attempt, model },
-    });
-    return started as number;
-  });
+  return store.transact(
+    "begin turn",
+    async (tx) => {
+      await store.queue.guard(tx, item);
+      await startRun(tx, run.id);
+      const [started] = await store.ledger.append(tx, {
+        type: "turn.started",
+        actor: run.agent,
+        subject: ["run", run.id],
+        causedBy: (item.payload as TurnPayload).causedBy,
+        data: { attempt: item.attempt, model },
+      });
+      return started as number;
+    },
+    "locked",
+  );
 }

@@ -24,23 +24,27 @@ export async function commitTurn(
   causedBy: number,
 ): Promise<void> {
   const replyId = newId();
-  await store.transact("commit turn", async (tx) => {
-    await store.queue.settle(tx, claim);
-    await completeRun(tx, run.id, outcome.text, outcome.usage);
-    await appendTranscript(tx, run.sessionKey, run.id, [
-      { role: "user", text: run.input },
-      { role: "assistant", text: outcome.text },
-    ]);
-    await addReply(tx, { id: replyId, runId: run.id, address: run.address, text: outcome.text });
-    const [completed] = await store.ledger.append(tx, {
-      type: "turn.completed",
-      actor: run.agent,
-      subject: ["run", run.id],
-      causedBy,
-      data: { usage: outcome.usage, characters: outcome.text.length },
-    });
-    const payload: DeliveryPayload = { replyId, runId: run.id, causedBy: completed as number };
-    await store.queue.enqueue(tx, { kind: DELIVERY_WORK, payload, lane: ["delivery", run.sessionKey] });
-  });
+  await store.transact(
+    "commit turn",
+    async (tx) => {
+      await store.queue.settle(tx, claim);
+      await completeRun(tx, run.id, outcome.text, outcome.usage);
+      await appendTranscript(tx, run.sessionKey, run.id, [
+        { role: "user", text: run.input },
+        { role: "assistant", text: outcome.text },
+      ]);
+      await addReply(tx, { id: replyId, runId: run.id, address: run.address, text: outcome.text });
+      const [completed] = await store.ledger.append(tx, {
+        type: "turn.completed",
+        actor: run.agent,
+        subject: ["run", run.id],
+        causedBy,
+        data: { usage: outcome.usage, characters: outcome.text.length },
+      });
+      const payload: DeliveryPayload = { replyId, runId: run.id, causedBy: completed as number };
+      await store.queue.enqueue(tx, { kind: DELIVERY_WORK, payload, lane: ["delivery", run.sessionKey] });
+    },
+    "locked",
+  );
   reached("turn.committed");
 }

@@ -16,29 +16,37 @@ export async function failTurn(
 ): Promise<"retried" | "failed"> {
   const error = { code: failure.code, message: failure.message };
   const over = failure.entry.retry === "never" || item.attempt >= item.maxAttempts;
-  return store.transact("fail turn", async (tx) => {
-    if (over) {
-      await store.queue.settle(tx, item);
-      await endFailed(store, tx, run, error, causedBy);
-      return "failed";
-    }
-    await store.queue.retry(tx, item, failure.message);
-    await requeueRun(tx, run.id);
-    const data = { ...error, attempt: item.attempt };
-    await store.ledger.append(tx, { type: "turn.retried", actor: run.agent, subject: ["run", run.id], causedBy, data });
-    return "retried";
-  });
+  return store.transact(
+    "fail turn",
+    async (tx) => {
+      if (over) {
+        await store.queue.settle(tx, item);
+        await endFailed(store, tx, run, error, causedBy);
+        return "failed";
+      }
+      await store.queue.retry(tx, item, failure.message);
+      await requeueRun(tx, run.id);
+      const data = { ...error, attempt: item.attempt };
+      await store.ledger.append(tx, { type: "turn.retried", actor: run.agent, subject: ["run", run.id], causedBy, data });
+      return "retried";
+    },
+    "locked",
+  );
 }
 
 /** Its owners disappeared on every attempt. The failed run is the record that stays; the dead letter goes. */
 export async function failDeadTurn(store: Store, dead: DeadWork): Promise<void> {
   const { runId, causedBy } = dead.payload as TurnPayload;
-  await store.transact("fail dead turn", async (tx) => {
-    const run = await readRunInput(tx, runId);
-    if (!(await store.queue.cancel(tx, dead.id)) || !run) return;
-    const error = { code: "internal.bug", message: dead.error ?? "every attempt ended without an answer" };
-    await endFailed(store, tx, run, error, causedBy);
-  });
+  await store.transact(
+    "fail dead turn",
+    async (tx) => {
+      const run = await readRunInput(tx, runId);
+      if (!(await store.queue.cancel(tx, dead.id)) || !run) return;
+      const error = { code: "internal.bug", message: dead.error ?? "every attempt ended without an answer" };
+      await endFailed(store, tx, run, error, causedBy);
+    },
+    "locked",
+  );
 }
 
 /** What was asked stays in the conversation: the next turn should know of it. */
