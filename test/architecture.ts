@@ -66,14 +66,19 @@ export function problemsOf(files: readonly SourceFile[]): string[] {
 }
 
 function importsOf(file: SourceFile): { readonly target: string; readonly lazy: boolean }[] {
-  return [...file.text.matchAll(IMPORT)].map(([, eager, lazy, dynamic]) => ({ target: (eager ?? dynamic) as string, lazy: lazy !== undefined }));
+  return [...file.text.matchAll(IMPORT)].map(([, eager, lazy, dynamic]) => ({
+    target: (eager ?? dynamic) as string,
+    lazy: lazy !== undefined,
+  }));
 }
 
 function importProblems(file: SourceFile): string[] {
   const from = roomOf(file.path);
   return importsOf(file).flatMap(({ target, lazy }) => {
     if (!target.startsWith(".")) {
-      return from === "contract" && target !== "zod" && !file.path.endsWith(".test.ts") ? [`${file.path} imports ${target}: contract imports zod only`] : [];
+      return from === "contract" && target !== "zod" && !file.path.endsWith(".test.ts")
+        ? [`${file.path} imports ${target}: contract imports zod only`]
+        : [];
     }
     const to = roomOf(normalize(join(dirname(file.path), target)));
     if (to === from) return [];

@@ -17,15 +17,22 @@ const register: SequentialModel<number, Input, number | boolean> = {
   key: String,
 };
 
-const op = (input: Input, called: number, returned: number | null, output: number | boolean | null = null): Operation<Input, number | boolean> => ({
+const op = (
+  input: Input,
+  called: number,
+  returned: number | null,
+  output: number | boolean | null = null,
+): Operation<Input, number | boolean> => ({
   input,
   output,
   called,
   returned,
 });
-const write = (value: number, called: number, returned: number | null) => op({ write: value }, called, returned, returned === null ? null : true);
+const write = (value: number, called: number, returned: number | null) =>
+  op({ write: value }, called, returned, returned === null ? null : true);
 const read = (value: number, called: number, returned: number) => op({ read: true }, called, returned, value);
-const swap = (from: number, to: number, called: number, returned: number | null, took: boolean | null) => op({ swap: [from, to] }, called, returned, took);
+const swap = (from: number, to: number, called: number, returned: number | null, took: boolean | null) =>
+  op({ swap: [from, to] }, called, returned, took);
 
 test.each([
   ["one after another", [write(1, 0, 1), read(1, 2, 3)]],

@@ -13,7 +13,10 @@ function run([name, program, args]) {
   const started = performance.now();
   return new Promise((resolve) => {
     let output = "";
-    const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, FORCE_COLOR: process.stdout.isTTY ? "1" : "0" } });
+    const child = spawn(program, args, {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, FORCE_COLOR: process.stdout.isTTY ? "1" : "0" },
+    });
     child.stdout.on("data", (data) => {
       output += data;
     });

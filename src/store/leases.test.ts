@@ -21,6 +21,8 @@ test("at the very millisecond of its expiry a lease is no longer held, and free"
   expect(await store.leases.renew(["x"], lease.fence, 500)).toBe(now + 500);
   now += 500;
   expect(await store.leases.renew(["x"], lease.fence, 500)).toBeNull();
-  await expect(store.transact("guard", (tx) => (store as Store).leases.guard(tx, ["x"], lease.fence))).rejects.toMatchObject({ code: "fence.stale" });
+  await expect(store.transact("guard", (tx) => (store as Store).leases.guard(tx, ["x"], lease.fence))).rejects.toMatchObject({
+    code: "fence.stale",
+  });
   expect((await store.leases.acquire(["x"], "second", 500)).held).toBe(true);
 });

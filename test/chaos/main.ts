@@ -24,7 +24,9 @@ function print(report: ChaosReport, seconds: number): void {
   console.log(`  cycles\n${table(report.cycles)}`);
   console.log(`  killed at crash point\n${table(report.hits)}`);
   console.log(`  refused with a typed error\n${table(report.refused) || "    none"}`);
-  console.log(`  acknowledged ${report.acknowledged}   lost ${verdict.lost}   duplicated ${verdict.duplicated}   half-applied ${verdict.halfApplied}   other ${verdict.otherwise}`);
+  console.log(
+    `  acknowledged ${report.acknowledged}   lost ${verdict.lost}   duplicated ${verdict.duplicated}   half-applied ${verdict.halfApplied}   other ${verdict.otherwise}`,
+  );
   for (const line of [...verdict.examples, ...report.victimErrors]) console.log(`  ! ${line}`);
 }
 

@@ -9,12 +9,12 @@ export class Told {
   readonly stored = new Map<string, string>();
   readonly problems: string[] = [];
   readonly refusals = new Map<string, number>();
-  readonly #fences = new Map<string, number>();
+  /** The highest fence of each lease, of all and as each victim must have found it: two victims may be heard out of order. */
+  readonly #highest = new Map<string, number>();
+  readonly #seenBy = new Map<string, Map<string, number>>();
   tried = 0;
   counted = 0;
   leased = 0;
-  /** Not yet looked for in the database. */
-  fresh: string[] = [];
 
   note({ kind, op, value }: Acknowledgement): void {
     switch (kind) {
@@ -26,7 +26,6 @@ export class Told {
         return;
       case "wrote":
         this.wrote.set(op, value as number);
-        this.fresh.push(op);
         return;
       case "did":
         if (this.did.has(op)) this.problems.push(`duplicated: ${op} was reported done twice`);
@@ -38,13 +37,9 @@ export class Told {
         this.answers.set(op, value as number);
         return;
       }
-      case "leased": {
-        const before = this.#fences.get(op) ?? 0;
-        if ((value as number) <= before) this.problems.push(`fence went back: ${op} from ${before} to ${value}`);
-        this.#fences.set(op, value as number);
-        this.leased++;
+      case "leased":
+        this.#leased(op, value as { by: string; fence: number });
         return;
-      }
       case "stored":
         this.stored.set(op, value as string);
         return;
@@ -52,8 +47,18 @@ export class Told {
         this.refusals.set(value as string, (this.refusals.get(value as string) ?? 0) + 1);
         return;
       case "ready":
+        this.#seenBy.set(op, new Map(this.#highest));
         return;
     }
+  }
+
+  #leased(name: string, { by, fence }: { by: string; fence: number }): void {
+    const seen = this.#seenBy.get(by) ?? new Map<string, number>();
+    const before = seen.get(name) ?? 0;
+    if (fence <= before) this.problems.push(`fence went back: ${name} from ${before} to ${fence}`);
+    seen.set(name, fence);
+    this.#highest.set(name, Math.max(fence, this.#highest.get(name) ?? 0));
+    this.leased++;
   }
 
   get acknowledged(): number {
@@ -81,9 +86,15 @@ export async function audit(store: Store, told: Told, drained: boolean): Promise
   const events = await store.read.all<{ seq: number; subject: string }>`select seq, subject from ledger where type = 'message.admitted'`;
   const eventOf = new Map(events.map((event) => [event.subject.split("/")[1] as string, event.seq]));
   const jobs = new Set(
-    (await store.read.all<{ payload: string }>`select payload from work where kind = 'job'`).map((row) => (JSON.parse(row.payload) as { op: string }).op),
+    (await store.read.all<{ payload: string }>`select payload from work where kind = 'job'`).map(
+      (row) => (JSON.parse(row.payload) as { op: string }).op,
+    ),
   );
-  const effects = await store.read.all<{ op: string; lane: string | null; lane_order: number }>`select op, lane, lane_order from chaos_effects order by id`;
+  const effects = await store.read.all<{
+    op: string;
+    lane: string | null;
+    lane_order: number;
+  }>`select op, lane, lane_order from chaos_effects order by id`;
   const effectCounts = new Map<string, number>();
   for (const { op } of effects) effectCounts.set(op, (effectCounts.get(op) ?? 0) + 1);
 
@@ -94,7 +105,8 @@ export async function audit(store: Store, told: Told, drained: boolean): Promise
   for (const op of new Set([...rows, ...eventOf.keys()])) {
     if (!rows.has(op) || !eventOf.has(op)) half.push(`${op} is not whole`);
     // Its job is either waiting or done, never both and never neither.
-    else if (jobs.has(op) === effectCounts.has(op)) half.push(`${op} has ${jobs.has(op) ? "a job and its effect" : "neither job nor effect"}`);
+    else if (jobs.has(op) === effectCounts.has(op))
+      half.push(`${op} has ${jobs.has(op) ? "a job and its effect" : "neither job nor effect"}`);
   }
   for (const [op, count] of effectCounts) if (count > 1) duplicated.push(`effect of ${op} ${count} times`);
   for (const op of told.did) if (!effectCounts.has(op)) lost.push(`effect of ${op}`);

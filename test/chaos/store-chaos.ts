@@ -37,8 +37,32 @@ const TTL_MS = 400;
 const CYCLES_PER_PLACE = 40;
 
 const BLOWS: Record<ChaosOptions["database"], readonly Blow[]> = {
-  sqlite: ["crash point", "kill", "crash point", "kill", "crash point", "kill", "migration", "pause", "crash point", "disk full", "kill", "no handles"],
-  postgres: ["crash point", "kill", "server crash", "crash point", "backend kill", "kill", "pause", "crash point", "migration", "no handles"],
+  sqlite: [
+    "crash point",
+    "kill",
+    "crash point",
+    "kill",
+    "crash point",
+    "kill",
+    "migration",
+    "pause",
+    "crash point",
+    "disk full",
+    "kill",
+    "no handles",
+  ],
+  postgres: [
+    "crash point",
+    "kill",
+    "server crash",
+    "crash point",
+    "backend kill",
+    "kill",
+    "pause",
+    "crash point",
+    "migration",
+    "no handles",
+  ],
 };
 
 /** Lives and deaths of victims on one database after another, with an audit at the end of each. */
@@ -118,7 +142,10 @@ class ChaosRun {
       case "crash point": {
         // The point that was hit least, so that all of them come up.
         const point = POINTS.reduce((a, b) => ((this.#hits[b] as number) < (this.#hits[a] as number) ? b : a)) as CrashPoint;
-        const victim = new Victim({ ...this.#plan(place, "work"), crash: { point, hit: 1 + Math.floor(this.#random.fraction() * 25) } }, hear);
+        const victim = new Victim(
+          { ...this.#plan(place, "work"), crash: { point, hit: 1 + Math.floor(this.#random.fraction() * 25) } },
+          hear,
+        );
         const ended = await Promise.race([victim.ended, sleep(8_000).then(() => undefined)]);
         if (ended?.signal === "SIGKILL") this.#hits[point] = (this.#hits[point] as number) + 1;
         else await this.#finish(victim);
@@ -157,7 +184,13 @@ class ChaosRun {
   }
 
   /** A victim lives for a while, something is done to it, it lives a little longer, and is killed. */
-  async #live(place: StorePlace, hear: Told["note"], middle: (victim: Victim) => Promise<unknown>, limits: Limits = {}, exhaustHandles = false): Promise<void> {
+  async #live(
+    place: StorePlace,
+    hear: Told["note"],
+    middle: (victim: Victim) => Promise<unknown>,
+    limits: Limits = {},
+    exhaustHandles = false,
+  ): Promise<void> {
     const victim = new Victim({ ...this.#plan(place, "work"), exhaustHandles }, hear, limits);
     await victim.ready;
     await sleep(20 + this.#random.fraction() * 150);
@@ -203,7 +236,7 @@ class ChaosRun {
 
   #plan(place: StorePlace, mode: WorkerPlan["mode"]): WorkerPlan {
     const name = `${this.#options.seed}-${this.#cycle}-${Math.floor(this.#random.fraction() * 1e9).toString(36)}`;
-    return { location: place.location, name, seed: Math.floor(this.#random.fraction() * 2 ** 31), ttlMs: TTL_MS, mode };
+    return { location: place.location, name, seed: Math.floor(this.#random.fraction() * 2 ** 31), life: this.#cycle, ttlMs: TTL_MS, mode };
   }
 
   async #prepare(store: Store): Promise<void> {

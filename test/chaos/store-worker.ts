@@ -9,6 +9,8 @@ export interface WorkerPlan {
   readonly location: string;
   readonly name: string;
   readonly seed: number;
+  /** How many have worked on this database before. */
+  readonly life: number;
   readonly ttlMs: number;
   /** Kill this process at the n-th time this point is reached. */
   readonly crash?: { readonly point: CrashPoint; readonly hit: number };
@@ -25,6 +27,7 @@ export interface Acknowledgement {
 }
 
 const CLIENTS = 12;
+const KEYS_PER_LIFE = 100;
 
 function tell(acknowledgement: Acknowledgement): void {
   writeSync(1, `${JSON.stringify(acknowledgement)}\n`);
@@ -60,12 +63,18 @@ async function step(store: Store, plan: WorkerPlan, random: Random, op: string, 
     const seq = await store.transact("write", async (tx) => {
       await tx.run`insert into chaos_rows (op) values (${op})`;
       const [event] = await store.ledger.append(tx, { type: "message.admitted", actor: plan.name, subject: ["chaos", op] });
-      await store.queue.enqueue(tx, { kind: "job", payload: { op, lane: lane?.join("/") ?? null, order: seqOf(op) }, maxAttempts: 1_000, ...(lane ? { lane } : {}) });
+      await store.queue.enqueue(tx, {
+        kind: "job",
+        payload: { op, lane: lane?.join("/") ?? null, order: seqOf(op) },
+        maxAttempts: 1_000,
+        ...(lane ? { lane } : {}),
+      });
       return event as number;
     });
     tell({ kind: "wrote", op, value: seq });
   } else if (choice < 0.6) {
-    await idempotent(store, `key-${Math.floor(random.fraction() * 400)}`);
+    // Keys of this life, and of the one before, whose answers may have been lost with it.
+    await idempotent(store, `key-${Math.floor((plan.life - 1 + random.fraction() * 2) * KEYS_PER_LIFE)}`);
   } else if (choice < 0.75) {
     tell({ kind: "tried", op });
     await store.transact("count", async (tx) => {
@@ -77,7 +86,7 @@ async function step(store: Store, plan: WorkerPlan, random: Random, op: string, 
     const name = `lease-${index}`;
     const lease = await store.leases.acquire([name], plan.name, plan.ttlMs);
     if (!lease.held) return;
-    tell({ kind: "leased", op: name, value: lease.fence });
+    tell({ kind: "leased", op: name, value: { by: plan.name, fence: lease.fence } });
     await store.leases.release([name], lease.fence);
   } else if (choice < 0.9) {
     const bytes = Buffer.from(op.repeat(50));
@@ -166,4 +175,8 @@ if (plan.mode !== "work") {
   await store.close();
   process.exit(0);
 }
-await Promise.all([consumer(store, plan), consumer(store, plan), ...Array.from({ length: CLIENTS }, (_, index) => client(store, plan, index))]);
+await Promise.all([
+  consumer(store, plan),
+  consumer(store, plan),
+  ...Array.from({ length: CLIENTS }, (_, index) => client(store, plan, index)),
+]);

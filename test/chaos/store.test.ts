@@ -5,12 +5,16 @@ import { storeChaos } from "./store-chaos.ts";
 test.each([
   ["sqlite", 36],
   ["postgres", 40],
-] as const)("%s loses nothing, doubles nothing and leaves nothing half-done over %i violent deaths", { timeout: 180_000 }, async (database, cycles) => {
-  const seed = Math.floor(Math.random() * 2 ** 31);
-  console.log(`chaos on ${database}: seed ${seed}`);
-  const report = await storeChaos({ database, cycles, seed, progress: () => {} });
-  expect(report.verdict, `seed ${seed}`).toEqual({ lost: 0, duplicated: 0, halfApplied: 0, otherwise: 0, examples: [] });
-  expect(report.victimErrors).toEqual([]);
-  expect(report.acknowledged).toBeGreaterThan(1_000);
-  for (const [point, hits] of Object.entries(report.hits)) expect(hits, point).toBeGreaterThan(0);
-});
+] as const)(
+  "%s loses nothing, doubles nothing and leaves nothing half-done over %i violent deaths",
+  { timeout: 180_000 },
+  async (database, cycles) => {
+    const seed = Math.floor(Math.random() * 2 ** 31);
+    console.log(`chaos on ${database}: seed ${seed}`);
+    const report = await storeChaos({ database, cycles, seed, progress: () => {} });
+    expect(report.verdict, `seed ${seed}`).toEqual({ lost: 0, duplicated: 0, halfApplied: 0, otherwise: 0, examples: [] });
+    expect(report.victimErrors).toEqual([]);
+    expect(report.acknowledged).toBeGreaterThan(1_000);
+    for (const [point, hits] of Object.entries(report.hits)) expect(hits, point).toBeGreaterThan(0);
+  },
+);

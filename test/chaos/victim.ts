@@ -22,7 +22,9 @@ export class Victim {
       ...(limits.openFiles ? [`ulimit -n ${limits.openFiles}`] : []),
       'exec "$@"',
     ].join("; ");
-    this.#child = spawn("bash", ["-c", settings, "victim", process.execPath, WORKER, JSON.stringify(plan)], { stdio: ["ignore", "pipe", "pipe"] });
+    this.#child = spawn("bash", ["-c", settings, "victim", process.execPath, WORKER, JSON.stringify(plan)], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     let errors = "";
     this.#child.stderr?.on("data", (data) => {
       errors += data;

@@ -57,7 +57,9 @@ describe.each(PLACES)("backup of %s", (_name, makePlace) => {
     );
     expect(events.at(-1)?.type).toBe("store.restored");
     expect(await restored.sealer.verify()).toMatchObject({ ok: true, events: 700 });
-    expect((await restored.search.find({ collection: "c", scopes: [["a"]], text: "trusted", limit: 5 })).map((hit) => hit.id)).toEqual(["1"]);
+    expect((await restored.search.find({ collection: "c", scopes: [["a"]], text: "trusted", limit: 5 })).map((hit) => hit.id)).toEqual([
+      "1",
+    ]);
     const [blob] = await restored.read.all<{ hash: string }>`select hash from blobs`;
     expect(await restored.blobs.get(blob?.hash as string)).toEqual(Uint8Array.of(0, 1, 255));
 
@@ -106,15 +108,26 @@ describe.each(PLACES)("backup of %s", (_name, makePlace) => {
     ["cut off", (bytes: Buffer) => bytes.subarray(0, bytes.length - 40)],
     ["whole but short of rows", (bytes: Buffer) => gzipSync(`${gunzipSync(bytes).toString().split("\n").slice(0, 4).join("\n")}\n`)],
     ["no backup at all", () => Buffer.from("hello")],
-    ["of a newer program", (bytes: Buffer) => gzipSync(gunzipSync(bytes).toString().replace(/"schema":\d+/, '"schema":999'))],
+    [
+      "of a newer program",
+      (bytes: Buffer) =>
+        gzipSync(
+          gunzipSync(bytes)
+            .toString()
+            .replace(/"schema":\d+/, '"schema":999'),
+        ),
+    ],
   ])("a file that is %s is refused and the target left alone", async (_how, spoil) => {
     await store.transact("fill", async (tx) => {
-      for (let index = 0; index < 50; index++) await store.ledger.append(tx, { type: "daemon.started", actor: "test", subject: [`${index}`] });
+      for (let index = 0; index < 50; index++)
+        await store.ledger.append(tx, { type: "daemon.started", actor: "test", subject: [`${index}`] });
     });
     await store.backup(file);
     writeFileSync(file, spoil(readFileSync(file)));
     const target = elsewhere(makePlace);
-    await expect(restoreBackup(target.location, file)).rejects.toMatchObject({ code: expect.stringMatching(/backup.unreadable|store.newer_schema/) });
+    await expect(restoreBackup(target.location, file)).rejects.toMatchObject({
+      code: expect.stringMatching(/backup.unreadable|store.newer_schema/),
+    });
     const empty = await target.open();
     expect(await empty.ledger.read(0, 10)).toEqual([]);
   });

@@ -22,7 +22,9 @@ describe.each(PLACES)("leases on %s", (_name, makePlace) => {
 
   test("one holder at a time, however many ask at once (L1)", async () => {
     const other = await place.open();
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => (index % 2 ? store : other).leases.acquire(NAME, `h${index}`, 10_000)));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => (index % 2 ? store : other).leases.acquire(NAME, `h${index}`, 10_000)),
+    );
     const winners = answers.filter((answer) => answer.held);
     expect(winners).toHaveLength(1);
     const holders = answers.flatMap((answer) => (answer.held ? [] : [answer.holder]));

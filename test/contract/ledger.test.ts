@@ -5,7 +5,10 @@ import { PLACES, type StorePlace } from "../stores.ts";
 
 const append = (store: Store, ...names: string[]) =>
   store.transact("append", (tx) =>
-    store.ledger.append(tx, ...names.map((name) => ({ type: "daemon.started" as const, actor: "test", subject: ["events", name], data: { name } }))),
+    store.ledger.append(
+      tx,
+      ...names.map((name) => ({ type: "daemon.started" as const, actor: "test", subject: ["events", name], data: { name } })),
+    ),
   );
 
 const nameOf = (event: LedgerEvent): string => event.subject[1] as string;
@@ -41,10 +44,23 @@ describe.each(PLACES)("the ledger on %s", (_name, makePlace) => {
   test("an event carries who, about what, because of what, and its data", async () => {
     const [cause] = await append(store, "cause");
     const seqs = await store.transact("append", (tx) =>
-      store.ledger.append(tx, { type: "turn.started", actor: "agent:coder", subject: ["a/b", "c%"], causedBy: cause as number, data: { n: [1, null] } }),
+      store.ledger.append(tx, {
+        type: "turn.started",
+        actor: "agent:coder",
+        subject: ["a/b", "c%"],
+        causedBy: cause as number,
+        data: { n: [1, null] },
+      }),
     );
     const [event] = await store.ledger.read(cause as number, 10);
-    expect(event).toMatchObject({ seq: seqs[0], type: "turn.started", actor: "agent:coder", subject: ["a/b", "c%"], causedBy: cause, data: { n: [1, null] } });
+    expect(event).toMatchObject({
+      seq: seqs[0],
+      type: "turn.started",
+      actor: "agent:coder",
+      subject: ["a/b", "c%"],
+      causedBy: cause,
+      data: { n: [1, null] },
+    });
     expect(event?.at).toBeGreaterThan(0);
   });
 
@@ -155,7 +171,7 @@ describe.each(PLACES)("the ledger on %s", (_name, makePlace) => {
     });
 
     test.each([
-      ["changed", "update ledger set data = '{\"name\":\"forged\"}' where seq = 2"],
+      ["changed", 'update ledger set data = \'{"name":"forged"}\' where seq = 2'],
       ["removed", "delete from ledger where seq = 2"],
       ["added", "insert into ledger (seq, at, type, actor, subject, data) values (-5, 1, 'daemon.started', 'x', 'x/', 'null')"],
       ["re-sealed without its predecessor", "update seals set previous = 'x' where id = 1"],

@@ -4,7 +4,11 @@ import type { Store } from "../../src/store/store.ts";
 import { isLinearizable, type Operation, type SequentialModel } from "../linearizability.ts";
 import { PLACES } from "../stores.ts";
 
-type Input = { readonly read: true } | { readonly write: number } | { readonly swap: readonly [from: number, to: number] } | { readonly remove: true };
+type Input =
+  | { readonly read: true }
+  | { readonly write: number }
+  | { readonly swap: readonly [from: number, to: number] }
+  | { readonly remove: true };
 type Output = number | null | boolean;
 
 /** A register that may be empty. */
@@ -55,7 +59,10 @@ describe.each(PLACES)("reads, writes, compare-and-set and deletes on %s", (_name
       await nodes[0]?.transact("table", (tx) => tx.run`create table registers (name text primary key, value bigint not null)`);
       for (let round = 0; round < rounds; round++) {
         const seed = Math.floor(Math.random() * 2 ** 31);
-        const histories = new Map<string, Operation<Input, Output>[]>([["a", []], ["b", []]]);
+        const histories = new Map<string, Operation<Input, Output>[]>([
+          ["a", []],
+          ["b", []],
+        ]);
         await Promise.all(
           Array.from({ length: 6 }, async (_, client) => {
             const random = seededRandom(seed + client);

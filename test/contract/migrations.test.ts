@@ -36,7 +36,11 @@ describe.each(PLACES)("migrations on %s", (_name, makePlace) => {
 
   test("many nodes that start together migrate once", async () => {
     const stores = await Promise.all(Array.from({ length: 4 }, () => place.open()));
-    await Promise.all(stores.map((store) => store.transact("append", (tx) => store.ledger.append(tx, { type: "daemon.started", actor: "test", subject: [] }))));
+    await Promise.all(
+      stores.map((store) =>
+        store.transact("append", (tx) => store.ledger.append(tx, { type: "daemon.started", actor: "test", subject: [] })),
+      ),
+    );
     expect(await stores[0]?.ledger.read(0, 10)).toHaveLength(4);
   });
 
@@ -58,7 +62,10 @@ describe.each(PLACES)("migrations on %s", (_name, makePlace) => {
     await store.close();
     const engine = await openEngine(place.location, {});
     const version = (MIGRATIONS.at(-1)?.version ?? 0) + 1;
-    await migrate(engine, noCrashPoints, [...MIGRATIONS, { version, name: "next", statements: ["alter table ledger add column extra text"] }]);
+    await migrate(engine, noCrashPoints, [
+      ...MIGRATIONS,
+      { version, name: "next", statements: ["alter table ledger add column extra text"] },
+    ]);
     expect(await engine.reads.all`select extra from ledger`).toHaveLength(1);
     await engine.close();
   });

@@ -54,7 +54,19 @@ describe.each(PLACES)("search on %s", (_name, makePlace) => {
   });
 
   test("what people type is words, never syntax", async () => {
-    for (const text of ['stripe" OR "garden', "stripe OR garden", "stripe*", "NEAR(stripe garden)", "terms:stripe", "stripe) OR (garden", "' or 1=1 --", '"""', "-stripe", "a & | ! <-> :*", "\u0000 stripe \\"]) {
+    for (const text of [
+      'stripe" OR "garden',
+      "stripe OR garden",
+      "stripe*",
+      "NEAR(stripe garden)",
+      "terms:stripe",
+      "stripe) OR (garden",
+      "' or 1=1 --",
+      '"""',
+      "-stripe",
+      "a & | ! <-> :*",
+      "\u0000 stripe \\",
+    ]) {
       for (const id of await find(text)) expect(["stripe", "sub", "secret"]).toContain(id);
     }
     expect(await find("stripe OR garden")).toEqual([]);
@@ -76,7 +88,9 @@ describe.each(PLACES)("search on %s", (_name, makePlace) => {
   test("a hit shows where the words are, and the better match comes first", async () => {
     const long = `${"filler words without meaning ".repeat(60)} the needle is here ${"and more filler ".repeat(60)}`;
     await store.transact("index", (tx) => store.search.put(tx, { collection: "things", id: "long", scope: ["house"], text: long }));
-    await store.transact("index", (tx) => store.search.put(tx, { collection: "things", id: "short", scope: ["house"], text: "needle needle" }));
+    await store.transact("index", (tx) =>
+      store.search.put(tx, { collection: "things", id: "short", scope: ["house"], text: "needle needle" }),
+    );
     const hits = await store.search.find({ collection: "things", scopes: [["house"]], text: "needles", limit: 10 });
     expect(hits.map((hit) => hit.id)).toEqual(["short", "long"]);
     expect(hits[1]?.snippet).toContain("«needle» is here");
@@ -84,7 +98,9 @@ describe.each(PLACES)("search on %s", (_name, makePlace) => {
   });
 
   test("a replaced document is found by its new words only, a removed one by none", async () => {
-    await store.transact("replace", (tx) => store.search.put(tx, { collection: "things", id: "garden", scope: ["house"], text: "Prune the roses" }));
+    await store.transact("replace", (tx) =>
+      store.search.put(tx, { collection: "things", id: "garden", scope: ["house"], text: "Prune the roses" }),
+    );
     expect(await find("tomatoes")).toEqual([]);
     expect(await find("roses")).toEqual(["garden"]);
     expect(await store.transact("remove", (tx) => store.search.remove(tx, "things", "garden"))).toBe(true);

@@ -16,7 +16,7 @@ async function counterTable(store: Store): Promise<void> {
   });
 }
 
-async function valueOf(reads: Pick<Tx, "get">, name: string): Promise<number | undefined> {
+async function numberOf(reads: Pick<Tx, "get">, name: string): Promise<number | undefined> {
   return (await reads.get<{ value: number }>`select value from numbers where name = ${name}`)?.value;
 }
 
@@ -47,7 +47,7 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
     );
     for (const [index, result] of results.entries()) {
       expect(result.status).toBe(index % 3 === 0 ? "rejected" : "fulfilled");
-      expect(await valueOf(store.read, `n${index}`)).toBe(index % 3 === 0 ? undefined : index);
+      expect(await numberOf(store.read, `n${index}`)).toBe(index % 3 === 0 ? undefined : index);
     }
     const events = await store.ledger.read(0, 100);
     expect(events.map((event) => event.subject[0]).sort()).toEqual(
@@ -63,9 +63,9 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
       store.transact("after", (tx) => put(tx, "after", 1)),
     ]);
     expect(results.map((result) => result.status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
-    expect(await valueOf(store.read, "taken")).toBe(1);
-    expect(await valueOf(store.read, "before")).toBe(1);
-    expect(await valueOf(store.read, "after")).toBe(1);
+    expect(await numberOf(store.read, "taken")).toBe(1);
+    expect(await numberOf(store.read, "before")).toBe(1);
+    expect(await numberOf(store.read, "after")).toBe(1);
   });
 
   test("read-modify-write by many at once loses no update", async () => {
@@ -73,11 +73,11 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
     await Promise.all(
       Array.from({ length: 40 }, () =>
         store.transact("increment", async (tx) => {
-          await put(tx, "sum", ((await valueOf(tx, "sum")) ?? 0) + 1);
+          await put(tx, "sum", ((await numberOf(tx, "sum")) ?? 0) + 1);
         }),
       ),
     );
-    expect(await valueOf(store.read, "sum")).toBe(40);
+    expect(await numberOf(store.read, "sum")).toBe(40);
   });
 
   test("two bodies that each read what the other writes do not both win (write skew)", async () => {
@@ -87,11 +87,11 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
     });
     const leave = (own: string) =>
       store.transact("leave", async (tx) => {
-        const left = ((await valueOf(tx, "left")) ?? 0) + ((await valueOf(tx, "right")) ?? 0);
+        const left = ((await numberOf(tx, "left")) ?? 0) + ((await numberOf(tx, "right")) ?? 0);
         if (left === 2) await put(tx, own, 0);
       });
     await Promise.all([leave("left"), leave("right")]);
-    expect(((await valueOf(store.read, "left")) ?? 0) + ((await valueOf(store.read, "right")) ?? 0)).toBe(1);
+    expect(((await numberOf(store.read, "left")) ?? 0) + ((await numberOf(store.read, "right")) ?? 0)).toBe(1);
   });
 
   test("a reader never sees what is not committed", async () => {
@@ -99,7 +99,7 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
     await store
       .transact("unfinished", async (tx) => {
         await put(tx, "half", 1);
-        seen = await valueOf(store.read, "half");
+        seen = await numberOf(store.read, "half");
         throw new Error("taken back");
       })
       .catch(() => {});
@@ -112,7 +112,7 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
       await store.transact("inner", (inner) => put(inner, "inner", 1));
     });
     await expect(outer).rejects.toMatchObject({ code: "store.nested_transaction" });
-    expect(await valueOf(store.read, "outer")).toBeUndefined();
+    expect(await numberOf(store.read, "outer")).toBeUndefined();
   });
 
   test("work that a body started but did not wait for may open its own transaction later", async () => {
@@ -122,7 +122,7 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
       await put(tx, "outer", 1);
     });
     await later;
-    expect(await valueOf(store.read, "later")).toBe(1);
+    expect(await numberOf(store.read, "later")).toBe(1);
   });
 
   test("a transaction that has ended cannot be used", async () => {
@@ -131,7 +131,7 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
       kept = tx;
     });
     await expect(put(kept as Tx, "late", 1)).rejects.toBeInstanceOf(Failure);
-    expect(await valueOf(store.read, "late")).toBeUndefined();
+    expect(await numberOf(store.read, "late")).toBeUndefined();
   });
 
   test("a body that swallows a failed statement does not pretend to have committed half", async () => {
@@ -143,7 +143,7 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
         return "told success";
       })
       .catch((error: unknown) => error);
-    const first = await valueOf(store.read, "first");
+    const first = await numberOf(store.read, "first");
     expect(outcome === "told success" ? first : undefined).toBe(outcome === "told success" ? 1 : first);
     expect(outcome === "told success").toBe(first === 1);
   });
@@ -151,18 +151,21 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
   test("a snapshot sees one moment, however long it looks", async () => {
     await store.transact("seed", (tx) => put(tx, "x", 1));
     const seen = await store.snapshot(async (reads) => {
-      const before = await valueOf(reads, "x");
+      const before = await numberOf(reads, "x");
       await store.transact("change", (tx) => put(tx, "x", 2));
-      return [before, await valueOf(reads, "x")];
+      return [before, await numberOf(reads, "x")];
     });
     expect(seen).toEqual([1, 1]);
-    expect(await valueOf(store.read, "x")).toBe(2);
+    expect(await numberOf(store.read, "x")).toBe(2);
   });
 
   test("text, bytes, long numbers and nothing come back as they went in", async () => {
-    await store.transact("table", (tx) => tx.run`create table things (id integer primary key, t text, b ${place.kind === "sqlite" ? BLOB : BYTEA}, n bigint)`);
+    await store.transact(
+      "table",
+      (tx) => tx.run`create table things (id integer primary key, t text, b ${place.kind === "sqlite" ? BLOB : BYTEA}, n bigint)`,
+    );
     const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
-    const text = "naïve \u{1F600} \"quotes\" 'n; drop table things; -- \n";
+    const text = 'naïve \u{1F600} "quotes" \'n; drop table things; -- \n';
     await store.transact("put", (tx) => tx.run`insert into things values (1, ${text}, ${bytes}, ${2 ** 52 + 1})`);
     await store.transact("put", (tx) => tx.run`insert into things values (2, ${null}, ${null}, ${null})`);
     const rows = await store.read.all<{ t: string; b: Uint8Array; n: number }>`select t, b, n from things order by id`;
@@ -178,11 +181,11 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
     const increments = (node: Store) =>
       Array.from({ length: 25 }, () =>
         node.transact("increment", async (tx) => {
-          await put(tx, "shared", ((await valueOf(tx, "shared")) ?? 0) + 1);
+          await put(tx, "shared", ((await numberOf(tx, "shared")) ?? 0) + 1);
         }),
       );
     await Promise.all([...increments(store), ...increments(other)]);
-    expect(await valueOf(store.read, "shared")).toBe(50);
+    expect(await numberOf(store.read, "shared")).toBe(50);
   });
 
   test("after it was closed, everything is refused with a typed error", async () => {

@@ -35,7 +35,13 @@ describe.each(PLACES)("the work queue on %s", (_name, makePlace) => {
   });
 
   test("urgent items come first, then the oldest", async () => {
-    for (const [payload, priority] of [["a", 0], ["b", 0], ["c", 5], ["d", 5]] as const) await enqueue({ payload, priority });
+    for (const [payload, priority] of [
+      ["a", 0],
+      ["b", 0],
+      ["c", 5],
+      ["d", 5],
+    ] as const)
+      await enqueue({ payload, priority });
     const taken: unknown[] = [];
     for (let index = 0; index < 4; index++) taken.push((await claimOne()).payload);
     expect(taken).toEqual(["c", "d", "a", "b"]);
@@ -61,7 +67,12 @@ describe.each(PLACES)("the work queue on %s", (_name, makePlace) => {
       for (let index = 0; index < 100; index++) await store.queue.enqueue(tx, { kind: "test", payload: index });
     });
     const taken = await Promise.all(Array.from({ length: 30 }, (_, index) => (index % 2 ? store : other).queue.claim(`w${index}`, 7, TTL)));
-    expect(taken.flat().map((work) => work.payload as number).sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, index) => index));
+    expect(
+      taken
+        .flat()
+        .map((work) => work.payload as number)
+        .sort((a, b) => a - b),
+    ).toEqual(Array.from({ length: 100 }, (_, index) => index));
   });
 
   describe("lanes", () => {
@@ -151,7 +162,8 @@ describe.each(PLACES)("the work queue on %s", (_name, makePlace) => {
     test("two nodes never run two items of one lane at the same time", async () => {
       const other = await place.open();
       await store.transact("enqueue", async (tx) => {
-        for (let index = 0; index < 40; index++) await store.queue.enqueue(tx, { kind: "test", payload: `${index % 4}`, lane: ["lane", `${index % 4}`] });
+        for (let index = 0; index < 40; index++)
+          await store.queue.enqueue(tx, { kind: "test", payload: `${index % 4}`, lane: ["lane", `${index % 4}`] });
       });
       const running = new Set<string>();
       let done = 0;
@@ -247,7 +259,11 @@ describe.each(PLACES)("the work queue on %s", (_name, makePlace) => {
 
     test("retries wait longer each time, with jitter, within bounds", async () => {
       await enqueue({ payload: 1, maxAttempts: 10 });
-      for (const [attempt, least, most] of [[1, 250, 500], [2, 500, 1_000], [3, 1_000, 2_000]] as const) {
+      for (const [attempt, least, most] of [
+        [1, 250, 500],
+        [2, 500, 1_000],
+        [3, 1_000, 2_000],
+      ] as const) {
         const claim = await claimOne();
         expect(claim.attempt).toBe(attempt);
         await store.transact("retry", (tx) => store.queue.retry(tx, claim, "no"));

@@ -45,7 +45,14 @@ class Begin implements fc.AsyncCommand<Model, Real> {
       expect(begun.state).toBe("started");
       if (begun.state !== "started") return;
       expect(begun.fence).toBeGreaterThan(entry?.fence ?? 0);
-      const fresh = { request: this.request, state: "in-progress" as const, fence: begun.fence, leaseUntil: model.now + LEASE, expiresAt: model.now + KEEP, result: null };
+      const fresh = {
+        request: this.request,
+        state: "in-progress" as const,
+        fence: begun.fence,
+        leaseUntil: model.now + LEASE,
+        expiresAt: model.now + KEEP,
+        result: null,
+      };
       model.entries.set(this.key, fresh);
       model.fences.set(this.key, [...(model.fences.get(this.key) ?? []), begun.fence]);
     } else if (!expired && entry.request !== this.request) expect(begun).toEqual({ state: "conflict" });
@@ -70,7 +77,10 @@ class Finish implements fc.AsyncCommand<Model, Real> {
     const valid = entry?.fence === fence && entry.state === "in-progress";
     const finished = await store
       .transact("finish", (tx) => store.idempotency.finish(tx, requestOf(this.key, "any"), fence, { by: fence }))
-      .then(() => true, () => false);
+      .then(
+        () => true,
+        () => false,
+      );
     expect(finished).toBe(valid);
     if (valid) Object.assign(entry, { state: "done", result: { by: fence } });
   }
@@ -93,7 +103,9 @@ class Elapse implements fc.AsyncCommand<Model, Real> {
 class Sweep implements fc.AsyncCommand<Model, Real> {
   check = () => true;
   async run(model: Model, { store }: Real): Promise<void> {
-    const gone = [...model.entries].filter(([, entry]) => entry.expiresAt <= model.now && (entry.state === "done" || entry.leaseUntil <= model.now));
+    const gone = [...model.entries].filter(
+      ([, entry]) => entry.expiresAt <= model.now && (entry.state === "done" || entry.leaseUntil <= model.now),
+    );
     expect(await store.idempotency.sweep()).toBe(gone.length);
     for (const [key] of gone) model.entries.delete(key);
   }

@@ -76,7 +76,12 @@ class Use implements fc.AsyncCommand<Model, Real> {
         if (valid) model.leases.delete(this.name);
         return;
       default: {
-        const guarded = await store.transact("guard", (tx) => store.leases.guard(tx, [this.name], fence)).then(() => true, () => false);
+        const guarded = await store
+          .transact("guard", (tx) => store.leases.guard(tx, [this.name], fence))
+          .then(
+            () => true,
+            () => false,
+          );
         expect(guarded).toBe(valid);
       }
     }

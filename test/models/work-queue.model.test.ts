@@ -55,7 +55,13 @@ class Enqueue implements fc.AsyncCommand<Model, Real> {
   check = () => true;
   async run(model: Model, { store }: Real): Promise<void> {
     const id = await store.transact("enqueue", (tx) =>
-      store.queue.enqueue(tx, { kind: "test", payload: null, priority: this.priority, maxAttempts: MAX_ATTEMPTS, ...(this.lane ? { lane: [this.lane] } : {}) }),
+      store.queue.enqueue(tx, {
+        kind: "test",
+        payload: null,
+        priority: this.priority,
+        maxAttempts: MAX_ATTEMPTS,
+        ...(this.lane ? { lane: [this.lane] } : {}),
+      }),
     );
     model.items.push({
       id,
@@ -114,7 +120,10 @@ class Act implements fc.AsyncCommand<Model, Real> {
     const item = owned(model, claim);
     const { queue } = store;
     const attempt = <T>(body: (tx: Parameters<Parameters<Store["transact"]>[1]>[0]) => Promise<T>) =>
-      store.transact(this.verb, body).then((value) => ({ value }), () => null);
+      store.transact(this.verb, body).then(
+        (value) => ({ value }),
+        () => null,
+      );
     const remove = (gone: Item | undefined) => {
       model.items = model.items.filter((other) => other !== gone);
     };

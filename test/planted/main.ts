@@ -27,11 +27,19 @@ function copySource(): string {
 function plant(copy: string, bug: PlantedBug): void {
   const path = join(copy, bug.file);
   const text = readFileSync(path, "utf8");
-  if (text.split(bug.from).length !== 2) throw new Error(`"${bug.name}" no longer fits ${bug.file}: its text must occur there exactly once`);
-  writeFileSync(path, text.replace(bug.from, () => bug.to));
+  if (text.split(bug.from).length !== 2)
+    throw new Error(`"${bug.name}" no longer fits ${bug.file}: its text must occur there exactly once`);
+  writeFileSync(
+    path,
+    text.replace(bug.from, () => bug.to),
+  );
 }
 
-function runTests(copy: string, tests: readonly string[], filter?: string): Promise<{ readonly code: number | null; readonly output: string }> {
+function runTests(
+  copy: string,
+  tests: readonly string[],
+  filter?: string,
+): Promise<{ readonly code: number | null; readonly output: string }> {
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const args = [vitest, "run", ...tests, "--bail", "1", "--reporter", "verbose", ...(filter ? ["-t", filter] : [])];
   return new Promise((resolve) => {
@@ -74,7 +82,9 @@ let missed = 0;
 for (const bug of chosen) {
   const { caught, by, seconds } = await tryOut(bug);
   if (!caught) missed++;
-  console.log(`${caught ? "caught" : "MISSED"}  ${seconds.toFixed(0).padStart(3)} s  ${bug.name}\n               ${caught ? "by" : "output:"} ${by}`);
+  console.log(
+    `${caught ? "caught" : "MISSED"}  ${seconds.toFixed(0).padStart(3)} s  ${bug.name}\n               ${caught ? "by" : "output:"} ${by}`,
+  );
 }
 console.log(`\n${chosen.length - missed} of ${chosen.length} planted bugs caught`);
 process.exitCode = missed === 0 ? 0 : 1;
