@@ -66,6 +66,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   undo.defer(() => lock.release());
   const store = await openStore(storeLocation, { clock: systemClock, random: systemRandom, reached });
   undo.defer(() => store.close());
+  // The home's lock makes this the only daemon on the file: what is claimed there was claimed by one that died.
+  if (store.kind === "sqlite") await store.queue.letGoOfAll();
   const operatorToken = ensureOperatorToken(home, systemRandom);
 
   const agents = new AgentRegistry(config);

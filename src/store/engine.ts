@@ -18,8 +18,9 @@ export interface Tx extends Reads {
 
 /**
  * `serializable` (default): the body runs as if it were alone, on both databases.
- * `locked`: on PostgreSQL read committed; for bodies that lock every row they decide on. A table is guarded in one way only:
- * rows of work, lanes, leases and idempotency are always locked, everything else is always serializable.
+ * `locked`: on PostgreSQL read committed; for bodies that lock every row they decide on, or leave the decision to a unique key.
+ * A table is guarded in one way only: work, lanes, leases, idempotency, inbox, runs, transcript and outbox are always locked,
+ * everything else is always serializable.
  */
 export type Isolation = "serializable" | "locked";
 

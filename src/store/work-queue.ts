@@ -4,7 +4,7 @@ import { jitteredBackoff, type Random } from "../kernel/random.ts";
 import { encodeScope, type Scope } from "../kernel/scope.ts";
 import type { Engine, Tx } from "./engine.ts";
 import { advanceLanes, enterLane } from "./lanes.ts";
-import { code, list, pairs, sql } from "./sql.ts";
+import { code, list, pairs, type SqlFragment, sql } from "./sql.ts";
 
 export interface NewWork {
   readonly kind: string;
@@ -94,14 +94,13 @@ export class WorkQueue {
 
   /** Takes up to `limit` ready items for `ttlMs`, the most urgent and then the oldest first. */
   async claim(owner: string, limit: number, ttlMs: number, kinds?: readonly string[]): Promise<ClaimedWork[]> {
-    const ofKinds = kinds ? sql`and kind in ${list(kinds)}` : code("");
     const rows = await this.#engine.single(
       "claim work",
       (tx) =>
         // Materialized: as a plain subquery the planner may run it more than once and lock more rows than it updates.
         tx.all<WorkRow>`
         with picked as materialized (
-          select id from work where state = 'ready' and run_at <= now_ms() ${ofKinds}
+          select id from work where state = 'ready' and run_at <= now_ms() ${ofKinds(kinds)}
           order by priority desc, run_at, id limit ${limit} ${this.#engine.dialect.skipLocked})
         update work set state = 'running', fence = fence + 1, attempts = attempts + 1, woken = 0, owner = ${owner},
           lease_until = now_ms() + cast(${ttlMs} as bigint)
@@ -241,9 +240,15 @@ export class WorkQueue {
     );
   }
 
-  async dead(limit: number): Promise<DeadWork[]> {
+  /** For a node that is certain to be the only one, as behind the lock of an embedded home: every claim it finds is a dead process's. */
+  async letGoOfAll(): Promise<void> {
+    await this.#engine.single("let go of all work", (tx) => tx.run`update work set lease_until = 0 where state = 'running'`);
+  }
+
+  async dead(limit: number, kinds?: readonly string[]): Promise<DeadWork[]> {
     const rows = await this.#engine.reads.all<WorkRow>`
-      select id, kind, fence, attempts, max_attempts, payload, created_at, error from work where state = 'dead' order by id limit ${limit}`;
+      select id, kind, fence, attempts, max_attempts, payload, created_at, error from work
+      where state = 'dead' ${ofKinds(kinds)} order by id limit ${limit}`;
     return rows.map((row) => ({ id: row.id, kind: row.kind, payload: JSON.parse(row.payload), attempts: row.attempts, error: row.error }));
   }
 
@@ -293,6 +298,10 @@ export class WorkQueue {
     await advanceLanes(this.#engine.dialect, tx, lanes);
     tx.hint("work");
   }
+}
+
+function ofKinds(kinds: readonly string[] | undefined): SqlFragment {
+  return kinds ? sql`and kind in ${list(kinds)}` : code("");
 }
 
 function claimed(claims: readonly Claim[]) {

@@ -248,6 +248,21 @@ describe.each(PLACES)("the work queue on %s", (_name, makePlace) => {
       expect(await claimOne()).toMatchObject({ payload: "poison", attempt: 1 });
     });
 
+    test("a node that is certain to be alone takes over at once what a dead process had claimed", async () => {
+      await enqueue({ payload: 1 });
+      const dead = await claimOne("dead");
+      await store.queue.letGoOfAll();
+      expect(await store.queue.reap()).toEqual({ revived: 1, buried: 0 });
+      expect((await claimOne("alive")).fence).toBeGreaterThan(dead.fence);
+    });
+
+    test("dead letters can be listed by kind", async () => {
+      for (const kind of ["turn", "send"]) await enqueue({ kind, payload: kind, maxAttempts: 1 });
+      for (const claim of await store.queue.claim("me", 10, TTL)) await store.transact("retry", (tx) => store.queue.retry(tx, claim, "no"));
+      expect((await store.queue.dead(10, ["send"])).map((dead) => dead.kind)).toEqual(["send"]);
+      expect(await store.queue.dead(10)).toHaveLength(2);
+    });
+
     test("handing back costs no attempt and makes the item ready at once", async () => {
       await enqueue({ payload: 1 });
       const claim = await claimOne();
