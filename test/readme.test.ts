@@ -1,0 +1,60 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { loadSettings } from "../src/settings/load-settings.ts";
+import { BUGS } from "./planted/bugs.ts";
+
+const root = new URL("..", import.meta.url).pathname;
+const read = (name: string): string => readFileSync(join(root, name), "utf8");
+const readme = read("README.md");
+const scripts = (JSON.parse(read("package.json")) as { scripts: Record<string, string> }).scripts;
+
+test("CI runs exactly the README's test line", () => {
+  const lines = [...readme.matchAll(/```sh\n(.+)\n```/g)].map(([, line]) => line);
+  expect(lines).toEqual(["npm ci && npm start", "npm ci && npm test"]);
+  expect(read(".ci/run").trimEnd().split("\n").at(-1)).toBe("npm ci && npm test");
+});
+
+test("every npm command that a document names exists", () => {
+  for (const file of ["README.md", "CONTRIBUTING.md", "AGENTS.md", "bench/README.md"]) {
+    for (const [, name] of read(file).matchAll(/npm run ([a-z:]+)/g)) expect(Object.keys(scripts), `${file}: ${name}`).toContain(name);
+  }
+});
+
+test("the README's config is valid", () => {
+  const [, yaml] = readme.match(/```yaml\n([\s\S]+?)```/) ?? [];
+  const home = mkdtempSync(join(tmpdir(), "guildhall-readme-"));
+  try {
+    writeFileSync(join(home, "guildhall.yaml"), yaml as string);
+    const { config } = loadSettings({ home }, {});
+    expect(Object.keys(config.agents ?? {})).toEqual(["main", "coder"]);
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+});
+
+test("the README counts the planted bugs right", () => {
+  const words = ["twenty", "twenty-one", "twenty-two", "twenty-three", "twenty-four", "twenty-five"];
+  expect(readme).toContain(`${words[BUGS.length - 20]} bugs planted`);
+});
+
+test("every planted bug still fits the source", () => {
+  for (const bug of BUGS) expect(read(bug.file).split(bug.from).length, bug.name).toBe(2);
+});
+
+test("links between documents lead somewhere", () => {
+  const documents = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "AGENTS.md",
+    ...readdirSync(join(root, "docs"))
+      .filter((name) => name.endsWith(".md"))
+      .map((name) => `docs/${name}`),
+  ];
+  for (const file of documents) {
+    for (const [, target] of read(file).matchAll(/\]\((?!https?:)([^)#]+)\)/g)) {
+      expect(() => statSync(join(root, dirname(file), target as string)), `${file} → ${target}`).not.toThrow();
+    }
+  }
+});
