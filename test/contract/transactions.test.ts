@@ -85,10 +85,17 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
       await put(tx, "left", 1);
       await put(tx, "right", 1);
     });
+    let readers = 0;
+    // Where two bodies can be open at once, both read before either writes.
+    const bothHaveRead = async (): Promise<void> => {
+      readers++;
+      for (let wait = 0; place.kind === "postgres" && readers < 2 && wait < 100; wait++) await sleep(5);
+    };
     const leave = (own: string) =>
       store.transact("leave", async (tx) => {
-        const left = ((await numberOf(tx, "left")) ?? 0) + ((await numberOf(tx, "right")) ?? 0);
-        if (left === 2) await put(tx, own, 0);
+        const present = ((await numberOf(tx, "left")) ?? 0) + ((await numberOf(tx, "right")) ?? 0);
+        await bothHaveRead();
+        if (present === 2) await put(tx, own, 0);
       });
     await Promise.all([leave("left"), leave("right")]);
     expect(((await numberOf(store.read, "left")) ?? 0) + ((await numberOf(store.read, "right")) ?? 0)).toBe(1);
