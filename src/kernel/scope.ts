@@ -7,8 +7,12 @@ export type Scope = readonly string[];
  */
 export function encodeScope(scope: Scope): string {
   let text = "";
-  for (const element of scope) text += `${element.replace(/[%/]/g, (c) => (c === "%" ? "%25" : "%2F"))}/`;
+  for (const element of scope) text += /[%/]/.test(element) ? `${escapeElement(element)}/` : `${element}/`;
   return text;
+}
+
+function escapeElement(element: string): string {
+  return element.replace(/[%/]/g, (character) => (character === "%" ? "%25" : "%2F"));
 }
 
 export function decodeScope(text: string): string[] {

@@ -10,8 +10,15 @@ export interface Reads {
 /** An open transaction. It ends with the body it was handed to; later use is an error. */
 export interface Tx extends Reads {
   readonly label: string;
+  /** Until its body has ended. */
+  readonly open: boolean;
   /** Runs a statement and answers how many rows it changed. */
   run(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<number>;
+  /**
+   * Inserts exactly one row and answers its number. The statement is a constant one, without ON CONFLICT, and ends in
+   * `returning <the table's integer primary key>`.
+   */
+  insert(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<number>;
   /** Wakes whoever waits for this topic, after the commit. */
   hint(topic: WakeTopic): void;
 }
@@ -28,6 +35,8 @@ export interface Dialect {
   readonly name: "sqlite" | "postgres";
   readonly forUpdate: SqlFragment;
   readonly skipLocked: SqlFragment;
+  /** `in (query)`, for a query that is run exactly once, before anything is changed. */
+  amongFirst(query: SqlFragment): SqlFragment;
   /** An expression for a number larger than every fence given out before, for ever. */
   nextFence(tx: Tx): Promise<SqlFragment>;
   /** Holds everybody else's migration off until the transaction ends. */

@@ -44,7 +44,7 @@ export class Ledger {
     tx.hint("ledger");
     const seqs: number[] = [];
     for (const event of events) {
-      const row = await this.#insert(
+      const seq = await this.#insert(
         tx,
         event.type,
         event.actor,
@@ -52,26 +52,19 @@ export class Ledger {
         encodeScope(event.subject),
         JSON.stringify(event.data ?? null),
       );
-      seqs.push(row?.seq as number);
+      seqs.push(seq);
     }
     return seqs;
   }
 
-  #insert(
-    tx: Tx,
-    type: string,
-    actor: string,
-    causedBy: number | null,
-    subject: string,
-    data: string,
-  ): Promise<{ seq: number } | undefined> {
+  #insert(tx: Tx, type: string, actor: string, causedBy: number | null, subject: string, data: string): Promise<number> {
     if (this.#engine.dialect.name === "sqlite") {
-      return tx.get`insert into ledger (at, type, actor, caused_by, subject, data)
+      return tx.insert`insert into ledger (at, type, actor, caused_by, subject, data)
         values (now_ms(), ${type}, ${actor}, ${causedBy}, ${subject}, ${data}) returning seq`;
     }
     // The mark comes first: `nextval` runs for the row that the mark's scan yields. The mark is the value before, so it bounds every
     // number this transaction will draw, also in later statements (a second mark lies higher and does no harm).
-    return tx.get`with mark as materialized (
+    return tx.insert`with mark as materialized (
         select pg_advisory_xact_lock_shared((${MARK_SPACE} << 48) | ${LAST_DRAWN}) as taken)
       insert into ledger (seq, at, type, actor, caused_by, subject, data)
       select nextval('ledger_seq'), now_ms(), ${type}, ${actor}, cast(${causedBy} as bigint), ${subject}, ${data} from mark returning seq`;

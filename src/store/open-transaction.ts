@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { Failure } from "../kernel/failure.ts";
 
 interface OpenTransaction {
-  label: string;
-  open: boolean;
+  readonly label: string;
+  readonly open: boolean;
 }
 
 /** Knows whether the running code is inside a transaction's body: a nested one would wait for itself for ever. */
@@ -15,12 +15,7 @@ export class TransactionContext {
     if (outer?.open) throw new Failure("store.nested_transaction", `transaction "${label}" was opened inside "${outer.label}"`);
   }
 
-  async run<T>(label: string, body: () => Promise<T>): Promise<T> {
-    const current: OpenTransaction = { label, open: true };
-    try {
-      return await this.#context.run(current, body);
-    } finally {
-      current.open = false;
-    }
+  run<Tx extends OpenTransaction, T>(tx: Tx, body: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#context.run(tx, body, tx);
   }
 }

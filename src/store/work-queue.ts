@@ -49,6 +49,11 @@ interface WorkRow {
   readonly error: string | null;
 }
 
+interface ClaimRow extends WorkRow {
+  readonly priority: number;
+  readonly run_at: number;
+}
+
 interface LaneRow {
   readonly id: number;
   readonly lane: string | null;
@@ -83,30 +88,30 @@ export class WorkQueue {
   async enqueue(tx: Tx, work: NewWork): Promise<number> {
     const lane = work.lane ? encodeScope(work.lane) : null;
     const place = lane === null ? { position: null, first: true } : await enterLane(tx, lane);
-    const row = await tx.get<{ id: number }>`
+    const id = await tx.insert`
       insert into work (kind, lane, position, priority, state, run_at, attempts, max_attempts, fence, woken, payload, created_at)
       values (${work.kind}, ${lane}, ${place.position}, ${work.priority ?? 0}, ${place.first ? "ready" : "queued"},
         now_ms() + cast(${work.delayMs ?? 0} as bigint), 0, ${work.maxAttempts ?? MAX_ATTEMPTS}, 0, 0, ${JSON.stringify(work.payload ?? null)}, now_ms())
       returning id`;
     tx.hint("work");
-    return row?.id as number;
+    return id;
   }
 
   /** Takes up to `limit` ready items for `ttlMs`, the most urgent and then the oldest first. */
   async claim(owner: string, limit: number, ttlMs: number, kinds?: readonly string[]): Promise<ClaimedWork[]> {
+    // Found first, and once: joined to a subquery, the plan for any limit read the whole table (3 ms for 3,000 rows).
+    const due = sql`select id from work where state = 'ready' and run_at <= now_ms() ${ofKinds(kinds)}
+      order by priority desc, run_at, id limit ${limit} ${this.#engine.dialect.skipLocked}`;
     const rows = await this.#engine.single(
       "claim work",
       (tx) =>
-        // Materialized: as a plain subquery the planner may run it more than once and lock more rows than it updates.
-        tx.all<WorkRow>`
-        with picked as materialized (
-          select id from work where state = 'ready' and run_at <= now_ms() ${ofKinds(kinds)}
-          order by priority desc, run_at, id limit ${limit} ${this.#engine.dialect.skipLocked})
+        tx.all<ClaimRow>`
         update work set state = 'running', fence = fence + 1, attempts = attempts + 1, woken = 0, owner = ${owner},
           lease_until = now_ms() + cast(${ttlMs} as bigint)
-        from picked where work.id = picked.id
-        returning work.id, kind, fence, attempts, max_attempts, payload, created_at, error`,
+        where id ${this.#engine.dialect.amongFirst(due)}
+        returning id, kind, fence, attempts, max_attempts, payload, created_at, error, priority, run_at`,
     );
+    rows.sort((a, b) => b.priority - a.priority || a.run_at - b.run_at || a.id - b.id);
     if (rows.length > 0) this.#reached("queue.claim.done");
     return rows.map((row) => ({
       id: row.id,

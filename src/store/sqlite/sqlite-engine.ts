@@ -25,6 +25,7 @@ const dialect: Dialect = {
   name: "sqlite",
   forUpdate: code(""),
   skipLocked: code(""),
+  amongFirst: (query) => sql`in (${query})`,
   async nextFence(tx) {
     const row = await tx.get<{ value: number }>`update counters set value = value + 1 where name = 'fence' returning value`;
     return sql`cast(${row?.value as number} as bigint)`;
@@ -67,7 +68,7 @@ export class SqliteEngine implements Engine {
 
   async transact<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
     this.#context.refuseNested(label);
-    return this.#writer.transact(label, (tx) => this.#context.run(label, () => body(tx)));
+    return this.#writer.transact(label, (tx) => this.#context.run(tx, body));
   }
 
   single<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
