@@ -80,7 +80,7 @@ export function postgresPlace(server: string = inject("postgresUrl")): StorePlac
     elapse: async (ms) => {
       offset += ms;
       await tamper(`create or replace function now_ms() returns bigint language sql volatile parallel safe
-        as $$ select (extract(epoch from clock_timestamp()) * 1000)::bigint + ${offset} $$`);
+        as $$ select floor(date_part('epoch', clock_timestamp()) * 1000)::bigint + ${offset} $$`);
     },
     tamper,
     remove: async () => {

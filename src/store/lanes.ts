@@ -18,7 +18,7 @@ export async function advanceLanes(dialect: Dialect, tx: Tx, lanes: readonly str
   await tx.all`select lane from lanes where lane in ${list(lanes)} order by lane ${dialect.forUpdate}`;
   await tx.run`update lanes set head = coalesce((select min(position) from work where work.lane = lanes.lane and position is not null), tail + 1)
     where lane in ${list(lanes)}`;
-  await tx.run`update work set state = 'ready' where state = 'queued' and lane in ${list(lanes)}
+  await tx.run`update work set state = case when run_at > now_ms() then 'parked' else 'ready' end where state = 'queued' and lane in ${list(lanes)}
     and position = (select head from lanes where lanes.lane = work.lane)`;
   await tx.run`delete from lanes where lane in ${list(lanes)} and head > tail`;
 }

@@ -69,10 +69,11 @@ const POLL_MS = 1_000;
  * Work that is done once it is settled.
  *
  *   queued (behind others of its lane) → ready → running(fence) → settled (the row is gone)
- *   running → ready after a back-off | parked → ready | dead, when its attempts are used up
- *   running, and its lease ran out → ready with a larger fence at the next claim | dead
+ *   running → parked, for a back-off or for somebody's word → ready | dead, when its attempts are used up
+ *   running, and its lease ran out → ready, with a larger fence at the next claim | dead
  *
- * Only the head of a lane is ever anything but queued, so claiming never looks at lanes.
+ * Only the head of a lane is ever anything but queued, and nothing that must wait for its time is ready: so claiming looks
+ * neither at lanes nor at the clock. Whoever waits for work, or reaps, makes ready what is due.
  */
 export class WorkQueue {
   readonly #engine: Engine;
@@ -90,7 +91,7 @@ export class WorkQueue {
     const place = lane === null ? { position: null, first: true } : await enterLane(tx, lane);
     const id = await tx.insert`
       insert into work (kind, lane, position, priority, state, run_at, attempts, max_attempts, fence, woken, payload, created_at)
-      values (${work.kind}, ${lane}, ${place.position}, ${work.priority ?? 0}, ${place.first ? "ready" : "queued"},
+      values (${work.kind}, ${lane}, ${place.position}, ${work.priority ?? 0}, ${place.first ? (work.delayMs ? "parked" : "ready") : "queued"},
         now_ms() + cast(${work.delayMs ?? 0} as bigint), 0, ${work.maxAttempts ?? MAX_ATTEMPTS}, 0, 0, ${JSON.stringify(work.payload ?? null)}, now_ms())
       returning id`;
     tx.hint("work");
@@ -100,7 +101,7 @@ export class WorkQueue {
   /** Takes up to `limit` ready items for `ttlMs`, the most urgent and then the oldest first. */
   async claim(owner: string, limit: number, ttlMs: number, kinds?: readonly string[]): Promise<ClaimedWork[]> {
     // Found first, and once: joined to a subquery, the plan for any limit read the whole table (3 ms for 3,000 rows).
-    const due = sql`select id from work where state = 'ready' and run_at <= now_ms() ${ofKinds(kinds)}
+    const due = sql`select id from work where state = 'ready' ${ofKinds(kinds)}
       order by priority desc, run_at, id limit ${limit} ${this.#engine.dialect.skipLocked}`;
     const rows = await this.#engine.single(
       "claim work",
@@ -131,7 +132,7 @@ export class WorkQueue {
       "renew work",
       (tx) =>
         tx.all<{ id: number }>`update work set lease_until = now_ms() + cast(${ttlMs} as bigint)
-        where state = 'running' and lease_until > now_ms() and (id, fence) in ${claimed(claims)} returning id`,
+        where state = 'running' and lease_until > now_ms() and ${claimedBy(claims)} returning id`,
     );
     return new Set(rows.map((row) => row.id));
   }
@@ -160,7 +161,7 @@ export class WorkQueue {
       (tx) =>
         tx.all<{
           id: number;
-        }>`delete from work where state = 'running' and position is null and (id, fence) in ${claimed(claims)} returning id`,
+        }>`delete from work where state = 'running' and position is null and ${claimedBy(claims)} returning id`,
     );
     const settled = new Set(direct.map((row) => row.id));
     const rest = claims.filter((claim) => !settled.has(claim.id));
@@ -170,7 +171,7 @@ export class WorkQueue {
   }
 
   /** Back into the queue after a back-off, or to the dead letters when its attempts are used up. */
-  async retry(tx: Tx, claim: Claim, error: string, delayMs?: number): Promise<"ready" | "dead"> {
+  async retry(tx: Tx, claim: Claim, error: string, delayMs?: number): Promise<"later" | "dead"> {
     const row = await tx.get<{ attempts: number; max_attempts: number }>`select attempts, max_attempts from work
       where id = ${claim.id} and fence = ${claim.fence} and state = 'running' ${this.#engine.dialect.forUpdate}`;
     if (!row) throw staleClaim(claim);
@@ -179,10 +180,10 @@ export class WorkQueue {
       return "dead";
     }
     const delay = delayMs ?? jitteredBackoff(row.attempts, this.#random, BACKOFF_MS, BACKOFF_MAX_MS);
-    await tx.run`update work set state = 'ready', owner = null, lease_until = null, error = ${error},
+    await tx.run`update work set state = 'parked', owner = null, lease_until = null, error = ${error},
       run_at = now_ms() + cast(${delay} as bigint) where id = ${claim.id}`;
     tx.hint("work");
-    return "ready";
+    return "later";
   }
 
   /** Hands unfinished items back at once, as if they had not been claimed: for a node that stops. */
@@ -191,7 +192,7 @@ export class WorkQueue {
     return this.#engine.single("hand back work", async (tx) => {
       tx.hint("work");
       return tx.run`update work set state = 'ready', owner = null, lease_until = null, attempts = attempts - 1
-        where state = 'running' and (id, fence) in ${claimed(claims)}`;
+        where state = 'running' and ${claimedBy(claims)}`;
     });
   }
 
@@ -237,7 +238,7 @@ export class WorkQueue {
         const again = lost.filter((row) => row.spent === 0).map((row) => row.id);
         const revived =
           await tx.run`update work set state = 'ready', owner = null, lease_until = null, run_at = now_ms() where id in ${list(again)}`;
-        const woken = await tx.run`update work set state = 'ready', run_at = now_ms() where state = 'parked' and run_at <= now_ms()`;
+        const woken = await wakeDue(tx);
         tx.hint("work");
         return { revived: revived + woken, buried: buried.length };
       },
@@ -273,11 +274,14 @@ export class WorkQueue {
     return Object.fromEntries(rows.map((row) => [row.state, row.count]));
   }
 
-  /** Resolves when there may be something to claim: a hint, the next due time, or the poll. `seen` is the version before the last look. */
+  /** Resolves when there may be something to claim: a hint, an item whose time has come, or the poll. `seen` is the version before the last look. */
   async wait(seen: number, signal: AbortSignal): Promise<void> {
-    const next = await this.#engine.reads.get<{ due: number | null }>`
-      select min(run_at) - now_ms() as due from work where state = 'ready'`;
-    await this.#engine.wake.wait("work", seen, Math.min(POLL_MS, Math.max(1, next?.due ?? POLL_MS)), signal);
+    const next = await this.#engine.reads.get<{
+      due: number | null;
+    }>`select min(run_at) - now_ms() as due from work where state = 'parked'`;
+    const due = next?.due ?? POLL_MS;
+    if (due <= 0) return this.#engine.single("wake what is due", (tx) => wakeDue(tx)).then(() => {});
+    await this.#engine.wake.wait("work", seen, Math.min(POLL_MS, due), signal);
   }
 
   version(): number {
@@ -285,7 +289,7 @@ export class WorkQueue {
   }
 
   async #delete(tx: Tx, claims: readonly Claim[]): Promise<number[]> {
-    const rows = await tx.all<LaneRow>`delete from work where state = 'running' and (id, fence) in ${claimed(claims)} returning id, lane`;
+    const rows = await tx.all<LaneRow>`delete from work where state = 'running' and ${claimedBy(claims)} returning id, lane`;
     await this.#advance(tx, rows);
     return rows.map((row) => row.id);
   }
@@ -305,12 +309,19 @@ export class WorkQueue {
   }
 }
 
+function wakeDue(tx: Tx): Promise<number> {
+  return tx.run`update work set state = 'ready' where state = 'parked' and run_at <= now_ms()`;
+}
+
 function ofKinds(kinds: readonly string[] | undefined): SqlFragment {
   return kinds ? sql`and kind in ${list(kinds)}` : code("");
 }
 
-function claimed(claims: readonly Claim[]) {
-  return pairs(claims.map((claim) => [claim.id, claim.fence] as const));
+/** `(id, fence) in …`, and for the one claim of most callers the plain form, which is cheaper to execute. */
+function claimedBy(claims: readonly Claim[]): SqlFragment {
+  const [first] = claims;
+  if (first && claims.length === 1) return sql`id = ${first.id} and fence = ${first.fence}`;
+  return sql`(id, fence) in ${pairs(claims.map((claim) => [claim.id, claim.fence] as const))}`;
 }
 
 function staleClaim(claim: Claim): Failure {

@@ -58,6 +58,7 @@ describe.each(PLACES)("the work queue on %s", (_name, makePlace) => {
     await enqueue({ payload: "later", delayMs: 30_000 });
     expect(await store.queue.claim("me", 10, TTL)).toEqual([]);
     await place.elapse(30_001);
+    await store.queue.wait(store.queue.version(), new AbortController().signal);
     expect(payloads(await store.queue.claim("me", 10, TTL))).toEqual(["later"]);
   });
 
@@ -103,9 +104,10 @@ describe.each(PLACES)("the work queue on %s", (_name, makePlace) => {
       await enqueue({ payload: "head", lane: ["l"], maxAttempts: 2 });
       await enqueue({ payload: "next", lane: ["l"] });
       const head = await claimOne();
-      expect(await store.transact("retry", (tx) => store.queue.retry(tx, head, "broken", 10_000))).toBe("ready");
+      expect(await store.transact("retry", (tx) => store.queue.retry(tx, head, "broken", 10_000))).toBe("later");
       expect(await store.queue.claim("me", 10, TTL)).toEqual([]);
       await place.elapse(10_001);
+      expect(await store.queue.reap()).toEqual({ revived: 1, buried: 0 });
       const again = await claimOne();
       expect(again).toMatchObject({ payload: "head", attempt: 2 });
       expect(await store.transact("retry", (tx) => store.queue.retry(tx, again, "still broken"))).toBe("dead");
@@ -286,6 +288,7 @@ describe.each(PLACES)("the work queue on %s", (_name, makePlace) => {
         expect(row?.wait).toBeGreaterThan(least - 200);
         expect(row?.wait).toBeLessThanOrEqual(most);
         await place.elapse(most + 1);
+        await store.queue.reap();
       }
     });
   });

@@ -33,13 +33,14 @@ interface Real {
 const TTL = 10_000;
 const MAX_ATTEMPTS = 3;
 const BACKOFF = 5_000;
+const PARKED = 30_000;
 
 const isHead = (model: Model, item: Item): boolean =>
   item.lane === null || model.items.find((other) => other.lane === item.lane && other.state !== "dead") === item;
 
 const claimable = (model: Model): Item[] =>
   model.items
-    .filter((item) => item.state === "waiting" && item.runAt <= model.now && isHead(model, item))
+    .filter((item) => item.state === "waiting" && isHead(model, item))
     .sort((a, b) => b.priority - a.priority || a.runAt - b.runAt || a.id - b.id);
 
 const owned = (model: Model, claim: Claim): Item | undefined =>
@@ -136,13 +137,19 @@ class Act implements fc.AsyncCommand<Model, Real> {
         return remove(item);
       case "retry": {
         const answer = await attempt((tx) => queue.retry(tx, claim, "no", BACKOFF));
-        expect(answer?.value).toBe(item === undefined ? undefined : item.attempts >= MAX_ATTEMPTS ? "dead" : "ready");
-        if (item) Object.assign(item, answer?.value === "dead" ? { state: "dead" } : { state: "waiting", runAt: model.now + BACKOFF });
+        expect(answer?.value).toBe(item === undefined ? undefined : item.attempts >= MAX_ATTEMPTS ? "dead" : "later");
+        if (item) Object.assign(item, answer?.value === "dead" ? { state: "dead" } : { state: "parked", runAt: model.now + BACKOFF });
         return;
       }
       case "park":
-        expect((await attempt((tx) => queue.park(tx, claim, 1_000_000))) !== null).toBe(item !== undefined);
-        if (item) Object.assign(item, { state: item.woken ? "waiting" : "parked", attempts: 0, runAt: model.now, woken: false });
+        expect((await attempt((tx) => queue.park(tx, claim, PARKED))) !== null).toBe(item !== undefined);
+        if (item)
+          Object.assign(item, {
+            state: item.woken ? "waiting" : "parked",
+            attempts: 0,
+            runAt: item.woken ? model.now : model.now + PARKED,
+            woken: false,
+          });
         return;
       case "renew": {
         const alive = item !== undefined && item.leaseUntil > model.now;
@@ -182,7 +189,9 @@ class ElapseAndReap implements fc.AsyncCommand<Model, Real> {
     model.now += this.ms;
     const lost = model.items.filter((item) => item.state === "running" && item.leaseUntil <= model.now);
     const buried = lost.filter((item) => item.attempts >= MAX_ATTEMPTS);
-    expect(await store.queue.reap()).toEqual({ revived: lost.length - buried.length, buried: buried.length });
+    const due = model.items.filter((item) => item.state === "parked" && item.runAt <= model.now);
+    expect(await store.queue.reap()).toEqual({ revived: lost.length - buried.length + due.length, buried: buried.length });
+    for (const item of due) item.state = "waiting";
     for (const item of lost) Object.assign(item, buried.includes(item) ? { state: "dead" } : { state: "waiting", runAt: model.now });
   }
   toString = () => `elapse(${this.ms})`;

@@ -40,15 +40,15 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "work is settled whoever claims to own it",
     file: QUEUE,
-    from: "delete from work where state = 'running' and (id, fence) in ${claimed(claims)} returning id, lane",
+    from: "delete from work where state = 'running' and ${claimedBy(claims)} returning id, lane",
     to: "delete from work where state = 'running' and id in ${list(claims.map((claim) => claim.id))} returning id, lane",
     tests: ["test/contract/work-queue.test.ts"],
   },
   {
     name: "an expired claim on work can be renewed",
     file: QUEUE,
-    from: "where state = 'running' and lease_until > now_ms() and (id, fence) in",
-    to: "where state = 'running' and (id, fence) in",
+    from: "where state = 'running' and lease_until > now_ms() and ${claimedBy(claims)}",
+    to: "where state = 'running' and ${claimedBy(claims)}",
     tests: ["test/contract/work-queue.test.ts"],
   },
   {

@@ -12,7 +12,7 @@ export const groundFloor: Migration = {
     {
       sqlite: null,
       postgres: `create function now_ms() returns bigint language sql volatile parallel safe
-        as $$ select (extract(epoch from clock_timestamp()) * 1000)::bigint $$`,
+        as $$ select floor(date_part('epoch', clock_timestamp()) * 1000)::bigint $$`,
     },
     // Fences: on PostgreSQL a sequence, which no rollback ever turns back.
     {
