@@ -2,8 +2,8 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 
 export interface TcpProxy {
   readonly port: number;
-  /** Called with each piece of data from the client; `cut` drops the answer to it and both ends of the connection. */
-  onClientData: (data: Buffer) => "pass" | "cut answer";
+  /** Called with each piece of data from the client. `cut answer`: the server gets it, the client hears nothing more. `withhold`: the server never gets it. */
+  onClientData: (data: Buffer) => "pass" | "cut answer" | "withhold";
   /** Closes every connection that is open now. */
   cutAll(): void;
   close(): Promise<void>;
@@ -33,7 +33,9 @@ export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
     };
     sockets.add(client);
     client.on("data", (data) => {
-      if (handle.onClientData(data) === "cut answer") silenced = true;
+      const verdict = handle.onClientData(data);
+      if (verdict === "withhold") return;
+      silenced ||= verdict === "cut answer";
       upstream.write(data);
     });
     // The server has done what it was asked; the client will never hear of it.

@@ -1,6 +1,6 @@
 import { createReadStream, createWriteStream } from "node:fs";
 import { rename, rm } from "node:fs/promises";
-import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { Failure } from "../kernel/failure.ts";
@@ -25,7 +25,8 @@ export interface BackupSummary {
 type Cell = BoundValue;
 export type Cells = readonly Cell[];
 
-const PAGE = 500;
+/** Rows read at once; few of those that may be large. */
+const pageOf = (table: Table): number => (table.columns.includes("bytes") ? 4 : 500);
 
 /**
  * Writes one moment of the whole store to a file: gzipped lines of JSON, the same for both databases, so that a home can move from
@@ -80,12 +81,13 @@ async function* rowsOf(reads: Reads, table: Table): AsyncGenerator<Cells> {
   const columns = names(table.columns);
   const key = names(table.key);
   const from = code(`"${table.name}"`);
+  const size = pageOf(table);
   let after = code("");
   while (true) {
-    const page = await reads.all<Record<string, Cell>>`select ${columns} from ${from} ${after} order by ${key} limit ${PAGE}`;
+    const page = await reads.all<Record<string, Cell>>`select ${columns} from ${from} ${after} order by ${key} limit ${size}`;
     for (const row of page) yield table.columns.map((column) => row[column] ?? null);
     const last = page.at(-1);
-    if (!last || page.length < PAGE) return;
+    if (!last || page.length < size) return;
     after = sql`where (${key}) > ${list(table.key.map((column) => last[column] ?? null))}`;
   }
 }
@@ -103,6 +105,21 @@ function decodeCell(value: unknown): Cell {
   return value as Cell;
 }
 
+/** Not node:readline: it also cuts at U+2028 and U+2029, which JSON leaves as they are. */
+async function* linesOf(input: Readable): AsyncGenerator<string, undefined, void> {
+  let pieces: string[] = [];
+  for await (const chunk of input.setEncoding("utf8") as AsyncIterable<string>) {
+    const [end, ...others] = chunk.split("\n") as [string, ...string[]];
+    pieces.push(end);
+    for (const begin of others) {
+      yield pieces.join("");
+      pieces = [begin];
+    }
+  }
+  const last = pieces.join("");
+  if (last !== "") yield last;
+}
+
 export interface BackupReader {
   readonly header: BackupHeader;
   readonly rows: AsyncIterable<{ readonly table: string; readonly cells: Cells }>;
@@ -113,15 +130,12 @@ export async function openBackup(file: string): Promise<BackupReader> {
   const unreadable = (why: string, cause?: unknown) => new Failure("backup.unreadable", `${file} is not a whole backup: ${why}`, { cause });
   const source = createReadStream(file);
   const unzipped = createGunzip();
-  let broken: unknown;
-  pipeline(source, unzipped).catch((error: unknown) => {
-    broken = error;
-  });
-  const lines = createInterface({ input: unzipped, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]();
+  // Its error comes out of the last stream's iterator.
+  pipeline(source, unzipped).catch(() => {});
+  const lines = linesOf(unzipped);
   const next = async (): Promise<string | undefined> => {
     try {
       const { done, value } = await lines.next();
-      if (broken) throw broken;
       return done ? undefined : value;
     } catch (error) {
       throw unreadable((error as Error).message, error);

@@ -1,7 +1,8 @@
 import { sha256 } from "../kernel/canonical-json.ts";
 import type { ReachedPoint } from "../kernel/crash-points.ts";
-import { encodeScope, type Scope } from "../kernel/scope.ts";
+import type { Scope } from "../kernel/scope.ts";
 import type { Engine, Tx } from "./engine.ts";
+import { scopeKey, wholeMs } from "./keys.ts";
 
 /**
  * Large values by the hash of their content. An owner's reference and the bytes are stored in one transaction; bytes that nobody
@@ -21,7 +22,7 @@ export class Blobs {
     // Touching a known blob locks its row, so that a sweep at the same moment sees it as used.
     await tx.run`insert into blobs (hash, size, bytes, touched_at) values (${hash}, ${bytes.byteLength}, ${bytes}, now_ms())
       on conflict (hash) do update set touched_at = now_ms()`;
-    await tx.run`insert into blob_references (owner, hash) values (${encodeScope(owner)}, ${hash}) on conflict (owner, hash) do nothing`;
+    await tx.run`insert into blob_references (owner, hash) values (${scopeKey(owner)}, ${hash}) on conflict (owner, hash) do nothing`;
     this.#reached("blob.stored");
     return hash;
   }
@@ -33,7 +34,7 @@ export class Blobs {
 
   /** The owner no longer needs this blob, or any, when no hash is named. */
   async release(tx: Tx, owner: Scope, hash?: string): Promise<void> {
-    const name = encodeScope(owner);
+    const name = scopeKey(owner);
     if (hash === undefined) await tx.run`delete from blob_references where owner = ${name}`;
     else await tx.run`delete from blob_references where owner = ${name} and hash = ${hash}`;
   }
@@ -42,7 +43,7 @@ export class Blobs {
     return this.#engine.single(
       "sweep blobs",
       (tx) =>
-        tx.run`delete from blobs where touched_at < now_ms() - cast(${unusedMs} as bigint)
+        tx.run`delete from blobs where touched_at < now_ms() - cast(${wholeMs(unusedMs)} as bigint)
         and not exists (select 1 from blob_references where blob_references.hash = blobs.hash)`,
     );
   }

@@ -1,7 +1,8 @@
 import type { ReachedPoint } from "../kernel/crash-points.ts";
 import { Failure } from "../kernel/failure.ts";
-import { encodeScope, type Scope } from "../kernel/scope.ts";
+import type { Scope } from "../kernel/scope.ts";
 import type { Engine, Tx } from "./engine.ts";
+import { plainKey, scopeKey, wholeMs } from "./keys.ts";
 
 export interface IdempotentRequest {
   /** Whose key it is and for what: identity, method, path. */
@@ -50,12 +51,12 @@ export class Idempotency {
 
   /** As `begin`, inside an open transaction: for effects that need no more than this transaction. */
   async beginIn(tx: Tx, request: IdempotentRequest, leaseMs: number, keepMs: number): Promise<Begun> {
-    const scope = encodeScope(request.scope);
+    const scope = scopeKey(request.scope);
     const fence = await this.#engine.dialect.nextFence(tx);
     const inserted = await tx.get<{ fence: number }>`
       insert into idempotency (scope, key, request, state, fence, lease_until, expires_at)
-      values (${scope}, ${request.key}, ${request.request}, 'in-progress', ${fence},
-        now_ms() + cast(${leaseMs} as bigint), now_ms() + cast(${keepMs} as bigint))
+      values (${scope}, ${plainKey(request.key)}, ${request.request}, 'in-progress', ${fence},
+        now_ms() + cast(${wholeMs(leaseMs)} as bigint), now_ms() + cast(${wholeMs(keepMs)} as bigint))
       on conflict (scope, key) do nothing returning fence`;
     if (inserted) return { state: "started", fence: inserted.fence };
     const known = await tx.get<RecordRow>`
@@ -71,7 +72,7 @@ export class Idempotency {
       return known.state === "done" ? { state: "replay", result: JSON.parse(known.result ?? "null") } : { state: "in-progress" };
     const taken = await tx.get<{ fence: number }>`
       update idempotency set request = ${request.request}, state = 'in-progress', result = null, fence = ${await this.#engine.dialect.nextFence(tx)},
-        lease_until = now_ms() + cast(${leaseMs} as bigint), expires_at = now_ms() + cast(${keepMs} as bigint)
+        lease_until = now_ms() + cast(${wholeMs(leaseMs)} as bigint), expires_at = now_ms() + cast(${wholeMs(keepMs)} as bigint)
       where scope = ${scope} and key = ${request.key} returning fence`;
     return { state: "started", fence: taken?.fence as number };
   }
@@ -80,7 +81,7 @@ export class Idempotency {
   async finish(tx: Tx, request: IdempotentRequest, fence: number, result: unknown): Promise<void> {
     this.#reached("idempotency.finish.before");
     const changed = await tx.run`update idempotency set state = 'done', result = ${JSON.stringify(result ?? null)}
-      where scope = ${encodeScope(request.scope)} and key = ${request.key} and fence = ${fence} and state = 'in-progress'`;
+      where scope = ${scopeKey(request.scope)} and key = ${request.key} and fence = ${fence} and state = 'in-progress'`;
     if (changed === 0) throw new Failure("fence.stale", `another run of the request with key "${request.key}" has taken over`);
   }
 
@@ -90,7 +91,7 @@ export class Idempotency {
       "abandon idempotent",
       (tx) =>
         tx.run`delete from idempotency
-        where scope = ${encodeScope(request.scope)} and key = ${request.key} and fence = ${fence} and state = 'in-progress'`,
+        where scope = ${scopeKey(request.scope)} and key = ${request.key} and fence = ${fence} and state = 'in-progress'`,
     );
   }
 

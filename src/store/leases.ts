@@ -1,6 +1,7 @@
 import { Failure } from "../kernel/failure.ts";
-import { encodeScope, type Scope } from "../kernel/scope.ts";
+import type { Scope } from "../kernel/scope.ts";
 import type { Engine, Tx } from "./engine.ts";
+import { scopeKey, wholeMs } from "./keys.ts";
 
 export type Acquired =
   | { readonly held: true; readonly fence: number; readonly expiresAt: number }
@@ -25,15 +26,15 @@ export class Leases {
   }
 
   async acquire(name: Scope, holder: string, ttlMs: number): Promise<Acquired> {
-    const key = encodeScope(name);
+    const key = scopeKey(name);
     return this.#engine.transact(
       "acquire lease",
       async (tx) => {
         const fence = await this.#engine.dialect.nextFence(tx);
         // The fence is drawn in the update itself, after the row is locked: one drawn before could be smaller than the last holder's.
         const row = await tx.get<LeaseRow>`
-          insert into leases (name, holder, fence, expires_at) values (${key}, ${holder}, ${fence}, now_ms() + cast(${ttlMs} as bigint))
-          on conflict (name) do update set holder = ${holder}, fence = ${fence}, expires_at = now_ms() + cast(${ttlMs} as bigint)
+          insert into leases (name, holder, fence, expires_at) values (${key}, ${holder}, ${fence}, now_ms() + cast(${wholeMs(ttlMs)} as bigint))
+          on conflict (name) do update set holder = ${holder}, fence = ${fence}, expires_at = now_ms() + cast(${wholeMs(ttlMs)} as bigint)
           where leases.expires_at <= now_ms()
           returning holder, fence, expires_at`;
         if (row) return { held: true, fence: row.fence, expiresAt: row.expires_at };
@@ -49,17 +50,18 @@ export class Leases {
     const row = await this.#engine.single(
       "renew lease",
       (tx) =>
-        tx.get<{ expires_at: number }>`update leases set expires_at = now_ms() + cast(${ttlMs} as bigint)
-        where name = ${encodeScope(name)} and fence = ${fence} and expires_at > now_ms() returning expires_at`,
+        tx.get<{ expires_at: number }>`update leases set expires_at = now_ms() + cast(${wholeMs(ttlMs)} as bigint)
+        where name = ${scopeKey(name)} and fence = ${fence} and expires_at > now_ms() returning expires_at`,
     );
     return row?.expires_at ?? null;
   }
 
-  /** Answers whether it was still ours; a stale holder's release does nothing. */
+  /** The row stays, with the negative time of its release: a name used again continues above its last fence. Answers whether it was still ours; a stale holder's release does nothing. */
   async release(name: Scope, fence: number): Promise<boolean> {
     const changed = await this.#engine.single(
       "release lease",
-      (tx) => tx.run`update leases set expires_at = 0 where name = ${encodeScope(name)} and fence = ${fence} and expires_at > now_ms()`,
+      (tx) =>
+        tx.run`update leases set expires_at = -now_ms() where name = ${scopeKey(name)} and fence = ${fence} and expires_at > now_ms()`,
     );
     return changed > 0;
   }
@@ -67,7 +69,7 @@ export class Leases {
   /** Stops the transaction unless the fence holds now, and keeps it held until the transaction ends. */
   async guard(tx: Tx, name: Scope, fence: number): Promise<void> {
     const row = await tx.get`select 1 from leases
-      where name = ${encodeScope(name)} and fence = ${fence} and expires_at > now_ms() ${this.#engine.dialect.forUpdate}`;
+      where name = ${scopeKey(name)} and fence = ${fence} and expires_at > now_ms() ${this.#engine.dialect.forUpdate}`;
     if (!row) throw new Failure("fence.stale", `the lease ${name.join("/")} with fence ${fence} is no longer held`);
   }
 
@@ -75,7 +77,7 @@ export class Leases {
   async sweep(unusedMs: number): Promise<number> {
     return this.#engine.single(
       "sweep leases",
-      (tx) => tx.run`delete from leases where expires_at > 0 and expires_at < now_ms() - cast(${unusedMs} as bigint)`,
+      (tx) => tx.run`delete from leases where abs(expires_at) < now_ms() - cast(${wholeMs(unusedMs)} as bigint)`,
     );
   }
 }

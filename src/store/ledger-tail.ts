@@ -14,8 +14,9 @@ export class LedgerTail {
   readonly #ledger: Ledger;
   #followers = 0;
   #recent: LedgerEvent[] = [];
-  /** Everything after this number, up to the newest remembered event, is in `#recent`. */
+  /** Everything after `#from`, up to `#newest`, is in `#recent`; -1: nothing was read yet. */
   #from = 0;
+  #newest = -1;
   #refresh: Promise<void> | undefined;
 
   constructor(engine: Engine, ledger: Ledger) {
@@ -25,7 +26,7 @@ export class LedgerTail {
 
   /** Every event after `after`, in order, once, for as long as the signal lets it. Broken connections are waited out. */
   async *follow(after: number, signal: AbortSignal): AsyncGenerator<LedgerEvent, void, void> {
-    if (this.#followers++ === 0) this.#recent = [];
+    if (this.#followers++ === 0) this.#newest = -1;
     try {
       let last = after;
       while (!signal.aborted) {
@@ -45,13 +46,9 @@ export class LedgerTail {
 
   async #next(last: number): Promise<LedgerEvent[]> {
     try {
-      if (this.#recent.length === 0) {
-        const events = await this.#ledger.read(last, PAGE);
-        if (events.length > 0 && events.length < PAGE && this.#recent.length === 0) this.#remember(last, events);
-        return events;
-      }
+      if (this.#newest < 0) return await this.#begin(last);
       if (last < this.#from) return await this.#ledger.read(last, PAGE);
-      if (last >= (this.#recent.at(-1)?.seq ?? 0)) await this.#extend();
+      if (last >= this.#newest) await this.#extend();
       let index = this.#recent.length;
       while (index > 0 && (this.#recent[index - 1] as LedgerEvent).seq > last) index--;
       return this.#recent.slice(index);
@@ -61,12 +58,23 @@ export class LedgerTail {
     }
   }
 
+  /** The first who is nearly caught up begins the memory; those who are far behind read for themselves until then. */
+  async #begin(last: number): Promise<LedgerEvent[]> {
+    const events = await this.#ledger.read(last, PAGE);
+    if (this.#newest < 0 && events.length < PAGE) {
+      this.#from = last;
+      this.#newest = events.at(-1)?.seq ?? last;
+      this.#recent = [...events];
+    }
+    return events;
+  }
+
   /** One read for all who wait: whoever comes while it runs shares it. */
   #extend(): Promise<void> {
     this.#refresh ??= (async () => {
       try {
-        const newest = this.#recent.at(-1)?.seq ?? 0;
-        this.#recent.push(...(await this.#ledger.read(newest, PAGE)));
+        this.#recent.push(...(await this.#ledger.read(this.#newest, PAGE)));
+        this.#newest = this.#recent.at(-1)?.seq ?? this.#newest;
         const surplus = this.#recent.length - REMEMBERED;
         if (surplus > 0) this.#from = this.#recent.splice(0, surplus).at(-1)?.seq ?? this.#from;
       } finally {
@@ -74,10 +82,5 @@ export class LedgerTail {
       }
     })();
     return this.#refresh;
-  }
-
-  #remember(from: number, events: readonly LedgerEvent[]): void {
-    this.#from = from;
-    this.#recent = [...events];
   }
 }

@@ -1,6 +1,7 @@
 import type { EventType, LedgerEvent } from "../contract/events.ts";
 import { decodeScope, encodeScope, type Scope, scopeUpperBound } from "../kernel/scope.ts";
 import type { Engine, Reads, Tx } from "./engine.ts";
+import { scopeKey } from "./keys.ts";
 import { code, type SqlFragment, sql } from "./sql.ts";
 
 export interface NewEvent {
@@ -34,6 +35,8 @@ const LAST_DRAWN = code("(select case when is_called then last_value else 0 end 
  */
 export class Ledger {
   readonly #engine: Engine;
+  /** Transactions that have taken their mark: it bounds every number they will draw, and locks are dear. */
+  readonly #marked = new WeakSet<Tx>();
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -49,7 +52,7 @@ export class Ledger {
         event.type,
         event.actor,
         event.causedBy ?? null,
-        encodeScope(event.subject),
+        scopeKey(event.subject),
         JSON.stringify(event.data ?? null),
       );
       seqs.push(seq);
@@ -62,8 +65,12 @@ export class Ledger {
       return tx.insert`insert into ledger (at, type, actor, caused_by, subject, data)
         values (now_ms(), ${type}, ${actor}, ${causedBy}, ${subject}, ${data}) returning seq`;
     }
-    // The mark comes first: `nextval` runs for the row that the mark's scan yields. The mark is the value before, so it bounds every
-    // number this transaction will draw, also in later statements (a second mark lies higher and does no harm).
+    if (this.#marked.has(tx)) {
+      return tx.insert`insert into ledger (seq, at, type, actor, caused_by, subject, data)
+        values (nextval('ledger_seq'), now_ms(), ${type}, ${actor}, ${causedBy}, ${subject}, ${data}) returning seq`;
+    }
+    this.#marked.add(tx);
+    // The mark comes first: `nextval` runs for the row that the mark's scan yields.
     return tx.insert`with mark as materialized (
         select pg_advisory_xact_lock_shared((${MARK_SPACE} << 48) | ${LAST_DRAWN}) as taken)
       insert into ledger (seq, at, type, actor, caused_by, subject, data)

@@ -43,7 +43,11 @@ async function refuseUnlessEmpty(location: StoreLocation, exists: () => Promise<
   const store = await openStore(location, options);
   const used = await store.read.get`select 1 from ledger union all select 1 from work limit 1`;
   await store.close();
-  if (used) throw new Failure("backup.target_not_empty", "the place to restore into already holds data");
+  if (used) throw notEmpty();
+}
+
+function notEmpty(): Failure {
+  return new Failure("backup.target_not_empty", "the place to restore into already holds data");
 }
 
 interface Staging {
@@ -91,7 +95,20 @@ function postgresStaging(location: StoreLocation): Staging {
     location: url.toString(),
     exists: async () => (await run(`select 1 from pg_namespace where nspname = '${schema}'`)).rows.length > 0,
     clear: async () => void (await run(`drop schema if exists "${beside}" cascade`)),
-    takePlace: async () =>
-      void (await run(`begin; drop schema if exists "${schema}" cascade; alter schema "${beside}" rename to "${schema}"; commit`)),
+    // Another node may have begun to use the empty place meanwhile: looked at once more, with everybody held off.
+    takePlace: async () => {
+      await run(`begin;
+        do $$ begin
+          if to_regclass('"${schema}".ledger') is not null then
+            lock table "${schema}".ledger, "${schema}".work in access exclusive mode;
+            if exists (select 1 from "${schema}".ledger union all select 1 from "${schema}".work) then
+              raise exception using errcode = 'GH001', message = 'not empty';
+            end if;
+          end if;
+        end $$;
+        drop schema if exists "${schema}" cascade; alter schema "${beside}" rename to "${schema}"; commit`).catch((error: unknown) => {
+        throw (error as { code?: string }).code === "GH001" ? notEmpty() : error;
+      });
+    },
   };
 }

@@ -1,6 +1,6 @@
 import type { BackupReader, Cells } from "./backup.ts";
 import type { Engine, Tx } from "./engine.ts";
-import { termsOf } from "./search-terms.ts";
+import { indexedTerms } from "./search-terms.ts";
 import { code, list, type SqlFragment, sql } from "./sql.ts";
 import { portableTables, type Table } from "./tables.ts";
 import { tsvectorOf } from "./tsvector.ts";
@@ -36,7 +36,7 @@ async function insert(engine: Engine, tx: Tx, table: Table, cells: Cells): Promi
   let columns = table.columns;
   let values: SqlFragment = list(cells);
   if (table.name === "documents") {
-    const terms = termsOf(String(cells[columns.indexOf("body")]));
+    const terms = indexedTerms(String(cells[columns.indexOf("body")]));
     columns = [...columns, "terms"];
     values = engine.dialect.name === "sqlite" ? list([...cells, terms.join(" ")]) : list([...cells, tsvectorOf(terms)]);
   }
@@ -45,17 +45,19 @@ async function insert(engine: Engine, tx: Tx, table: Table, cells: Cells): Promi
 }
 
 /**
- * Fences must stay above all that were given out after the backup was made, which nobody knows: they jump to the time in
- * microseconds, which no counter reaches by counting. Owners of the past are gone, so their work is ready again.
+ * Fences, and the ids of work, must stay above all that were given out after the backup was made, which nobody knows: they jump
+ * to the time in microseconds, which no counter reaches by counting. Owners of the past are gone, so their work is ready again.
  */
 async function afterLoad(engine: Engine, tx: Tx, fence: number): Promise<void> {
   if (engine.dialect.name === "sqlite") {
     await tx.run`update counters set value = max(${fence}, now_ms() * 1000) where name = 'fence'`;
+    await tx.run`delete from sqlite_sequence where name = 'work'`;
+    await tx.run`insert into sqlite_sequence (name, seq) values ('work', cast(now_ms() * 1000 as integer))`;
     await tx.run`insert into document_terms (document_terms) values ('rebuild')`;
   } else {
     await tx.get`select setval('fences', greatest(cast(${fence} as bigint), now_ms() * 1000))`;
-    await tx.get`select setval('ledger_seq', (select coalesce(max(seq), 0) + 1 from ledger), false)`;
-    await tx.get`select setval(pg_get_serial_sequence('work', 'id'), (select coalesce(max(id), 0) + 1 from work), false)`;
+    await tx.get`select setval('ledger_seq', max(seq)) from ledger having max(seq) is not null`;
+    await tx.get`select setval(pg_get_serial_sequence('work', 'id'), now_ms() * 1000)`;
     await tx.get`select setval(pg_get_serial_sequence('documents', 'doc'), (select coalesce(max(doc), 0) + 1 from documents), false)`;
   }
   const jump = sql`(now_ms() * 1000)`;

@@ -54,7 +54,7 @@ export class Sealer {
       while (true) {
         const count = await this.#sealPage(lease.fence);
         total += count;
-        if (count < PAGE) return total;
+        if (count < PAGE || (await this.#leases.renew(LEASE, lease.fence, LEASE_MS)) === null) return total;
       }
     } finally {
       await this.#leases.release(LEASE, lease.fence);

@@ -2,13 +2,15 @@ import { termsOf } from "./search-terms.ts";
 
 const LENGTH = 160;
 const LEAD = 40;
+/** How far into a text the first word is looked for: word by word, a long one would take the event loop for itself. */
+const LOOKED_AT = 20_000;
 
 /** A piece of the text around the first word that was looked for, with every such word between « and ». */
 export function snippetOf(text: string, wanted: ReadonlySet<string>): string {
   const isWanted = (word: string): boolean => termsOf(word).some((term) => wanted.has(term));
   const words = /[\p{L}\p{N}\p{M}]+/gu;
   let first = 0;
-  for (const match of text.matchAll(words)) {
+  for (const match of text.slice(0, LOOKED_AT).matchAll(words)) {
     if (!isWanted(match[0])) continue;
     first = match.index;
     break;

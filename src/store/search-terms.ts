@@ -16,6 +16,13 @@ export function wordsOf(text: string): string[] {
   );
 }
 
+/** What of a document is indexed: more distinct words than this do not fit into a tsvector. The same on both databases. */
+const INDEXED_TERMS = 50_000;
+
+export function indexedTerms(text: string): string[] {
+  return termsOf(text).slice(0, INDEXED_TERMS);
+}
+
 export function termsOf(text: string): string[] {
   return wordsOf(text).flatMap((word) => (UNSPACED.test(word) ? pairsOf(word) : [stem(word).slice(0, MAX_TERM)]));
 }

@@ -1,8 +1,9 @@
 import { encodeScope, type Scope, scopeUpperBound } from "../kernel/scope.ts";
 import type { Engine, Tx } from "./engine.ts";
+import { scopeKey } from "./keys.ts";
 import { operatorQuery, plainQuery, type SearchNode, toFts5, toTsquery } from "./search-query.ts";
 import { snippetOf } from "./search-snippet.ts";
-import { termsOf } from "./search-terms.ts";
+import { indexedTerms, termsOf } from "./search-terms.ts";
 import { SqlFragment, sql } from "./sql.ts";
 import { tsvectorOf } from "./tsvector.ts";
 
@@ -47,9 +48,10 @@ export class Search {
 
   async put(tx: Tx, document: SearchDocument): Promise<void> {
     await this.remove(tx, document.collection, document.id);
-    const terms = termsOf(document.text);
-    const scope = encodeScope(document.scope);
-    const { collection, id, text } = document;
+    const { collection, id } = document;
+    const text = document.text.replaceAll("\0", " ");
+    const terms = indexedTerms(text);
+    const scope = scopeKey(document.scope);
     if (this.#engine.dialect.name === "postgres") {
       await tx.run`insert into documents (collection, id, scope, body, terms, at)
         values (${collection}, ${id}, ${scope}, ${text}, cast(${tsvectorOf(terms)} as tsvector), now_ms())`;

@@ -1,9 +1,18 @@
+import { Failure } from "../kernel/failure.ts";
+
 /**
  * SQL as tagged templates: values are always bound, never pasted; the template's own array is the key of the statement cache.
  * Rooms write the subset that both databases share; what differs is a fragment of the dialect.
  */
 export type SqlValue = null | number | string | Uint8Array | SqlFragment;
 export type BoundValue = null | number | string | Uint8Array;
+
+/** PostgreSQL has no place for NUL in a text; refused on both databases alike, so that a home can move between them. */
+export function refuseNul(values: readonly SqlValue[]): void {
+  for (const value of values) {
+    if (typeof value === "string" && value.includes("\0")) throw new Failure("request.malformed", "a text contains the character NUL");
+  }
+}
 
 export class SqlFragment {
   readonly strings: readonly string[];
@@ -68,6 +77,7 @@ export function compile(strings: readonly string[], values: readonly SqlValue[],
     return text;
   };
   const text = render(strings, values);
+  refuseNul(bound);
   return { text, values: bound, constant };
 }
 

@@ -1,8 +1,9 @@
 import type { ReachedPoint } from "../kernel/crash-points.ts";
 import { Failure } from "../kernel/failure.ts";
 import { jitteredBackoff, type Random } from "../kernel/random.ts";
-import { encodeScope, type Scope } from "../kernel/scope.ts";
+import type { Scope } from "../kernel/scope.ts";
 import type { Engine, Tx } from "./engine.ts";
+import { scopeKey, wholeMs } from "./keys.ts";
 import { advanceLanes, enterLane } from "./lanes.ts";
 import { code, list, pairs, type SqlFragment, sql } from "./sql.ts";
 
@@ -87,12 +88,12 @@ export class WorkQueue {
   }
 
   async enqueue(tx: Tx, work: NewWork): Promise<number> {
-    const lane = work.lane ? encodeScope(work.lane) : null;
+    const lane = work.lane ? scopeKey(work.lane) : null;
     const place = lane === null ? { position: null, first: true } : await enterLane(tx, lane);
     const id = await tx.insert`
       insert into work (kind, lane, position, priority, state, run_at, attempts, max_attempts, fence, woken, payload, created_at)
       values (${work.kind}, ${lane}, ${place.position}, ${work.priority ?? 0}, ${place.first ? (work.delayMs ? "parked" : "ready") : "queued"},
-        now_ms() + cast(${work.delayMs ?? 0} as bigint), 0, ${work.maxAttempts ?? MAX_ATTEMPTS}, 0, 0, ${JSON.stringify(work.payload ?? null)}, now_ms())
+        now_ms() + cast(${wholeMs(work.delayMs ?? 0)} as bigint), 0, ${work.maxAttempts ?? MAX_ATTEMPTS}, 0, 0, ${JSON.stringify(work.payload ?? null)}, now_ms())
       returning id`;
     tx.hint("work");
     return id;
@@ -108,7 +109,7 @@ export class WorkQueue {
       (tx) =>
         tx.all<ClaimRow>`
         update work set state = 'running', fence = fence + 1, attempts = attempts + 1, woken = 0, owner = ${owner},
-          lease_until = now_ms() + cast(${ttlMs} as bigint)
+          lease_until = now_ms() + cast(${wholeMs(ttlMs)} as bigint)
         where id ${this.#engine.dialect.amongFirst(due)}
         returning id, kind, fence, attempts, max_attempts, payload, created_at, error, priority, run_at`,
     );
@@ -131,7 +132,7 @@ export class WorkQueue {
     const rows = await this.#engine.single(
       "renew work",
       (tx) =>
-        tx.all<{ id: number }>`update work set lease_until = now_ms() + cast(${ttlMs} as bigint)
+        tx.all<{ id: number }>`update work set lease_until = now_ms() + cast(${wholeMs(ttlMs)} as bigint)
         where state = 'running' and lease_until > now_ms() and ${claimedBy(claims)} returning id`,
     );
     return new Set(rows.map((row) => row.id));
@@ -181,7 +182,7 @@ export class WorkQueue {
     }
     const delay = delayMs ?? jitteredBackoff(row.attempts, this.#random, BACKOFF_MS, BACKOFF_MAX_MS);
     await tx.run`update work set state = 'parked', owner = null, lease_until = null, error = ${error},
-      run_at = now_ms() + cast(${delay} as bigint) where id = ${claim.id}`;
+      run_at = now_ms() + cast(${wholeMs(delay)} as bigint) where id = ${claim.id}`;
     tx.hint("work");
     return "later";
   }
@@ -200,17 +201,20 @@ export class WorkQueue {
   async park(tx: Tx, claim: Claim, maxMs: number): Promise<void> {
     const changed =
       await tx.run`update work set state = case when woken = 1 then 'ready' else 'parked' end, owner = null, lease_until = null,
-        attempts = 0, run_at = case when woken = 1 then now_ms() else now_ms() + cast(${maxMs} as bigint) end, woken = 0
+        attempts = 0, run_at = case when woken = 1 then now_ms() else now_ms() + cast(${wholeMs(maxMs)} as bigint) end, woken = 0
       where id = ${claim.id} and fence = ${claim.fence} and state = 'running'`;
     if (changed === 0) throw staleClaim(claim);
     tx.hint("work");
   }
 
-  /** Wakes a parked item. One that still runs remembers it, and will not park. */
+  /**
+   * Wakes a parked item. One that still runs remembers it, and will not park. A ready one is only touched: its lock keeps a claim
+   * off until this transaction commits, so that whoever runs it sees what has happened.
+   */
   async unpark(tx: Tx, id: number): Promise<boolean> {
     const changed = await tx.run`update work set woken = case when state = 'running' then 1 else 0 end,
         state = case when state = 'parked' then 'ready' else state end, run_at = case when state = 'parked' then now_ms() else run_at end
-      where id = ${id} and state in ('parked', 'running')`;
+      where id = ${id} and state in ('parked', 'running', 'ready')`;
     tx.hint("work");
     return changed > 0;
   }

@@ -40,7 +40,7 @@ describe.each(PLACES)("backup of %s", (_name, makePlace) => {
       }
       await store.queue.enqueue(tx, { kind: "test", payload: "in lane", lane: ["l"] });
       await store.queue.enqueue(tx, { kind: "test", payload: "behind it", lane: ["l"] });
-      await store.search.put(tx, { collection: "c", id: "1", scope: ["a"], text: "shared memory they can trust" });
+      await store.search.put(tx, { collection: "c", id: "1", scope: ["a"], text: "shared memory they can\u2028trust \u2029 \0 naïve" });
       await store.blobs.put(tx, ["owner"], Uint8Array.of(0, 1, 255));
     });
     await store.sealer.seal("test");
@@ -63,6 +63,9 @@ describe.each(PLACES)("backup of %s", (_name, makePlace) => {
     const [blob] = await restored.read.all<{ hash: string }>`select hash from blobs`;
     expect(await restored.blobs.get(blob?.hash as string)).toEqual(Uint8Array.of(0, 1, 255));
 
+    const newer = await restored.transact("new item", (tx) => restored.queue.enqueue(tx, { kind: "other", payload: null }));
+    expect(newer).toBeGreaterThan(1_000_000_000_000);
+    await restored.transact("gone again", (tx) => restored.queue.cancel(tx, newer));
     const [again] = await restored.queue.claim("new", 5, 60_000);
     expect(again).toMatchObject({ payload: "in lane" });
     expect(again?.fence).toBeGreaterThan((claimed?.fence as number) + 1_000_000);

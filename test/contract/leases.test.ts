@@ -99,6 +99,17 @@ describe.each(PLACES)("leases on %s", (_name, makePlace) => {
     expect((await store.leases.acquire(NAME, "c", 10_000)).held).toBe(false);
   });
 
+  test("names that were released long ago are forgotten, those in use are not", async () => {
+    for (const name of ["a", "b", "c"]) {
+      const lease = await store.leases.acquire([name], "x", 10_000);
+      if (lease.held && name !== "c") await store.leases.release([name], lease.fence);
+    }
+    await place.elapse(9_000);
+    expect(await store.leases.sweep(20_000)).toBe(0);
+    expect(await store.leases.sweep(5_000)).toBe(2);
+    expect((await store.leases.acquire(["c"], "y", 10_000)).held).toBe(false);
+  });
+
   test("names are lists: what only looks alike is another lease", async () => {
     expect((await store.leases.acquire(["a", "b"], "x", 10_000)).held).toBe(true);
     expect((await store.leases.acquire(["a/b"], "y", 10_000)).held).toBe(true);

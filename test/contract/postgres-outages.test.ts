@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, inject, test } from "vitest";
 import { openStore, type Store } from "../../src/store/store.ts";
 import { type PostgresServer, startPostgres } from "../postgres-server.ts";
 import { postgresPlace, type StorePlace } from "../stores.ts";
@@ -32,7 +32,6 @@ afterEach(async () => {
 });
 
 test("a commit whose answer was lost is found to have happened, and is not repeated (D3)", async () => {
-  const { inject } = await import("vitest");
   await throughProxy(inject("postgresUrl"));
   await append("before");
   let cuts = 0;
@@ -47,7 +46,6 @@ test("a commit whose answer was lost is found to have happened, and is not repea
 });
 
 test("a transaction that was cut before its commit runs again, once", async () => {
-  const { inject } = await import("vitest");
   await throughProxy(inject("postgresUrl"));
   let cuts = 0;
   (proxy as TcpProxy).onClientData = (data) => {
@@ -61,7 +59,6 @@ test("a transaction that was cut before its commit runs again, once", async () =
 });
 
 test("a follower lives through broken connections without missing or repeating an event", async () => {
-  const { inject } = await import("vitest");
   await throughProxy(inject("postgresUrl"));
   const stop = new AbortController();
   const seen: string[] = [];
@@ -91,4 +88,31 @@ test("a server that crashes and comes back costs its callers time, not work", { 
   await during;
   await append("after");
   expect(await names()).toEqual(["before", "during", "after"]);
+});
+
+test("a commit that a crash swallowed is not taken for another transaction that got its number (D1)", { timeout: 60_000 }, async () => {
+  server = await startPostgres();
+  await throughProxy(server.url);
+  const other = await (place as StorePlace).open();
+  await append("before");
+  let withheld = false;
+  (proxy as TcpProxy).onClientData = (data) => {
+    if (withheld || !data.includes("COMMIT")) return "pass";
+    withheld = true;
+    return "withhold";
+  };
+  const swallowed = append("swallowed").then(
+    () => "acknowledged",
+    (error: { code?: string }) => error.code,
+  );
+  while (!withheld) await new Promise((resolve) => setTimeout(resolve, 5));
+  await server.stop("immediate");
+  await server.start();
+  for (let index = 0; index < 5; index++) {
+    await other.transact("other", (tx) => other.ledger.append(tx, { type: "daemon.started", actor: "test", subject: [`other ${index}`] }));
+  }
+  const outcome = await swallowed;
+  const there = (await names()).filter((name) => name === "swallowed").length;
+  expect(outcome === "acknowledged" ? there : "store.outcome_unknown").toBe(outcome === "acknowledged" ? 1 : outcome);
+  expect(there).toBeLessThanOrEqual(1);
 });

@@ -155,6 +155,49 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
     expect(outcome === "told success").toBe(first === 1);
   });
 
+  test("a branch of the body that goes on after the refusal writes nothing any more", async () => {
+    let late: Promise<unknown> | undefined;
+    const refused = store.transact("branches", async (tx) => {
+      const branch = (async () => {
+        await put(tx, "one", 1);
+        await sleep(30);
+        await put(tx, "two", 2);
+      })();
+      late = branch.catch(() => {});
+      await Promise.all([branch, sleep(1).then(() => Promise.reject(new Error("refused")))]);
+    });
+    await expect(refused).rejects.toThrow("refused");
+    await late;
+    expect(await numberOf(store.read, "one")).toBeUndefined();
+    expect(await numberOf(store.read, "two")).toBeUndefined();
+  });
+
+  test("what a body throws is not tried again, even if it reads like a broken connection", async () => {
+    let runs = 0;
+    const refused = store.transact("own error", async () => {
+      runs++;
+      throw new Error("bad socket name: Connection terminated");
+    });
+    await expect(refused).rejects.toThrow("bad socket name");
+    expect(runs).toBe(1);
+  });
+
+  test("texts that only one of the databases could hold are refused by both", async () => {
+    await expect(store.transact("nul", (tx) => put(tx, "a\0b", 1))).rejects.toMatchObject({ code: "request.malformed" });
+    const long = ["x".repeat(5_000)];
+    await expect(
+      store.transact("long", (tx) => store.ledger.append(tx, { type: "daemon.started", actor: "test", subject: long })),
+    ).rejects.toMatchObject({ code: "request.too_large" });
+    await expect(store.leases.acquire(long, "me", 1_000)).rejects.toMatchObject({ code: "request.too_large" });
+    const request = { scope: ["s"], key: "k".repeat(5_000), request: "r" };
+    await expect(store.idempotency.begin(request, 1_000, 1_000)).rejects.toMatchObject({ code: "request.too_large" });
+  });
+
+  test("fractions of a millisecond are as good as whole ones", async () => {
+    await store.transact("fraction", (tx) => store.queue.enqueue(tx, { kind: "test", payload: 1, delayMs: 0.4 }));
+    expect((await store.leases.acquire(["x"], "me", 1_000.5)).held).toBe(true);
+  });
+
   test("a snapshot sees one moment, however long it looks", async () => {
     await store.transact("seed", (tx) => put(tx, "x", 1));
     const seen = await store.snapshot(async (reads) => {

@@ -302,6 +302,31 @@ describe.each(PLACES)("the work queue on %s", (_name, makePlace) => {
       expect((await claimOne()).id).toBe(parent.id);
     });
 
+    // On SQLite nobody can claim while the child's transaction is open.
+    test.skipIf(makePlace.name === "sqlitePlace")("whoever runs a woken item sees why it was woken", async () => {
+      await enqueue({ payload: "parent" });
+      const parent = await claimOne();
+      await store.queue.handBack([parent]);
+      let commit: () => void = () => {};
+      const held = new Promise<void>((resolve) => {
+        commit = resolve;
+      });
+      let touched: () => void = () => {};
+      const hasTouched = new Promise<void>((resolve) => {
+        touched = resolve;
+      });
+      const child = store.transact("child", async (tx) => {
+        await store.queue.unpark(tx, parent.id);
+        touched();
+        await held;
+      });
+      await hasTouched;
+      expect(await store.queue.claim("other", 1, TTL)).toEqual([]);
+      commit();
+      await child;
+      expect((await claimOne()).id).toBe(parent.id);
+    });
+
     test("a parked item comes back when its time is up", async () => {
       await enqueue({ payload: "parent" });
       const parent = await claimOne();

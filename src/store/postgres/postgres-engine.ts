@@ -4,7 +4,7 @@ import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure } from "../../kernel/failure.ts";
 import { jitteredBackoff, type Random } from "../../kernel/random.ts";
 import type { Dialect, Engine, Isolation, Reads, Tx } from "../engine.ts";
-import { TransactionContext } from "../open-transaction.ts";
+import { TransactionContext, withinTime } from "../open-transaction.ts";
 import { code, type SqlValue, sql } from "../sql.ts";
 import { Wake, type WakeTopic } from "../wake.ts";
 import { Hints } from "./hints.ts";
@@ -14,6 +14,10 @@ import { clientConfig, type Runnable, StatementNames, sessionSettings } from "./
 
 /** How long one operation keeps trying while the server restarts or others win, before its caller is told. */
 const PATIENCE_MS = 15_000;
+/** Nothing slow may happen inside a transaction. Longer than on SQLite, where others wait for it: here it holds a connection and its locks. */
+const BODY_MS = 20_000;
+/** Changes with every crash and fail-over of the server, and survives an orderly restart. */
+const SERVER_LIFE = "select pg_stat_get_bgwriter_stat_reset_time()::text as life";
 const MIGRATION_LOCK = 0x4755494c;
 
 export interface PostgresOptions {
@@ -42,6 +46,8 @@ export class PostgresEngine implements Engine {
   readonly #names = new StatementNames();
   readonly #context = new TransactionContext();
   readonly #hints: Hints;
+  /** The life of the server in which each connection was made; no connection outlives a crash. */
+  readonly #lives = new WeakMap<pg.ClientBase, string>();
 
   private constructor(options: PostgresOptions) {
     this.#options = options;
@@ -55,6 +61,7 @@ export class PostgresEngine implements Engine {
         // Whoever uses it learns of it from the next statement.
         client.on("error", () => {});
         await client.query(sessionSettings(address));
+        this.#lives.set(client, (await client.query(SERVER_LIFE)).rows[0]?.life as string);
       },
     });
     // A connection that breaks while idle is replaced by the pool; the error has no other listener.
@@ -106,13 +113,12 @@ export class PostgresEngine implements Engine {
       const tx = new PostgresTx(label, client, this.#names, 1);
       let lost: unknown;
       try {
-        return { value: await body(tx), topics: tx.topics };
+        return { value: await this.#runBody(tx, body), topics: tx.topics };
       } catch (error) {
         if (!isDisconnect(error)) throw error;
         lost = error;
         throw new Failure("store.outcome_unknown", `the connection broke during "${label}"`, { cause: error });
       } finally {
-        tx.end();
         client.release(lost !== undefined);
       }
     });
@@ -148,8 +154,7 @@ export class PostgresEngine implements Engine {
     try {
       const begun = (await client.query(begin)) as unknown as { rows: { xid: string }[] }[];
       this.#options.reached("store.batch.begun");
-      const value = await this.#context.run(tx, body);
-      tx.end();
+      const value = await this.#runBody(tx, body);
       this.#options.reached("store.batch.operation-done");
       this.#options.reached("store.commit.before");
       await this.#commit(client, tx, begun[1]?.rows[0]?.xid as string);
@@ -166,8 +171,21 @@ export class PostgresEngine implements Engine {
         );
       throw error;
     } finally {
-      tx.end();
       client.release(broken);
+    }
+  }
+
+  /**
+   * A statement that fails dooms the transaction, whatever the body makes of it. Any other error is the body's own: it is final,
+   * even if it reads like one of the driver's. After the end nothing more can be sent, or it would run outside the transaction.
+   */
+  async #runBody<T>(tx: PostgresTx, body: (tx: Tx) => Promise<T>): Promise<T> {
+    try {
+      return await withinTime(tx.label, BODY_MS, () => this.#context.run(tx, body));
+    } catch (error) {
+      throw tx.failure ?? new BodyRefused(error);
+    } finally {
+      tx.end();
     }
   }
 
@@ -178,19 +196,23 @@ export class PostgresEngine implements Engine {
       if (answer.command === "COMMIT") return;
     } catch (error) {
       if (!isDisconnect(error)) throw error;
-      if (await this.#wasCommitted(tx.label, xid)) return;
+      if (await this.#wasCommitted(tx.label, xid, this.#lives.get(client))) return;
       throw error;
     }
     // A statement had failed and the body went on: the server then answers COMMIT with ROLLBACK, and calls it a success.
     throw tx.failure ?? new Failure("internal.bug", `transaction "${tx.label}" was rolled back by the server`);
   }
 
-  async #wasCommitted(label: string, xid: string): Promise<boolean> {
+  async #wasCommitted(label: string, xid: string, life: string | undefined): Promise<boolean> {
     const deadline = performance.now() + PATIENCE_MS;
     for (let attempt = 1; performance.now() < deadline; attempt++) {
       await sleep(jitteredBackoff(attempt, this.#options.random, 10, 500));
-      const answer = await this.#pool.query("select pg_xact_status($1::xid8) as status", [xid]).catch(() => undefined);
+      const answer = await this.#pool
+        .query(`select pg_xact_status($1::xid8) as status, (${SERVER_LIFE}) as life`, [xid])
+        .catch(() => undefined);
       const status = answer?.rows[0]?.status as string | null | undefined;
+      // A number that never reached the server's log is given out again after a crash: the status may be another transaction's.
+      if (answer && answer.rows[0]?.life !== life) break;
       if (status === "committed") return true;
       if (status === "aborted") return false;
       if (status === null) break;
@@ -205,12 +227,23 @@ export class PostgresEngine implements Engine {
       try {
         return await work();
       } catch (error) {
+        if (error instanceof BodyRefused) throw error.reason;
         const contention = isContention(error);
         if ((!contention && !isDisconnect(error)) || performance.now() > deadline)
           throw postgresFailure(error, this.#options.address.place);
         await sleep(jitteredBackoff(attempt, this.#options.random, contention ? 2 : 50, contention ? 200 : 1_000));
       }
     }
+  }
+}
+
+/** What a body threw by itself, carried past everything that looks for the driver's errors. */
+class BodyRefused extends Error {
+  readonly reason: unknown;
+
+  constructor(reason: unknown) {
+    super("the body of a transaction refused");
+    this.reason = reason;
   }
 }
 

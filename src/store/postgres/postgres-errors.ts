@@ -19,7 +19,7 @@ export function isDisconnect(error: unknown): boolean {
   const code = (error as PostgresError).code ?? "";
   if (/^(08|57P0|53300|25006|25P03|25P04)/.test(code)) return true;
   if (/^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|EMFILE|ENFILE)/.test(code)) return true;
-  return code === "" && /terminated|Connection|timeout expired|not queryable|socket/i.test(error.message);
+  return code === "" && /terminated|Connection|timeout expired|timeout exceeded|read timeout|not queryable|socket/i.test(error.message);
 }
 
 export function postgresFailure(error: unknown, place: string): unknown {
@@ -31,6 +31,8 @@ export function postgresFailure(error: unknown, place: string): unknown {
   if (code === "25006") return failure("store.read_only", `PostgreSQL at ${place} is a read-only replica`);
   if (code === "53100" || code === "53200") return failure("store.full", `PostgreSQL at ${place} has no room left: ${said}`);
   if (isContention(error)) return failure("store.contention", `PostgreSQL at ${place} is too busy with the same rows: ${said}`);
+  if (code.startsWith("22")) return failure("request.malformed", `the database cannot hold this value: ${said}`);
+  if (code.startsWith("54")) return failure("request.too_large", `the database cannot hold a value of this size: ${said}`);
   if (code === "57014") return failure("store.unavailable", `a statement took too long on PostgreSQL at ${place}`);
   if (isDisconnect(error)) return failure("store.unavailable", `PostgreSQL at ${place} does not answer: ${said}`);
   return error;

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { type BoundValue, compile, type SqlValue } from "../sql.ts";
+import { type BoundValue, compile, refuseNul, type SqlValue } from "../sql.ts";
 import type { PostgresAddress } from "./postgres-url.ts";
 
 const dollar = (index: number): string => `$${index}`;
@@ -23,7 +23,10 @@ export class StatementNames {
 
   query(strings: TemplateStringsArray, values: readonly SqlValue[]): pg.QueryConfig {
     const known = this.#texts.get(strings);
-    if (known !== undefined) return this.#named(known, values as BoundValue[]);
+    if (known !== undefined) {
+      refuseNul(values);
+      return this.#named(known, values as BoundValue[]);
+    }
     const { text, values: bound, constant } = compile(strings, values, dollar);
     if (constant) this.#texts.set(strings, text);
     return this.#named(text, bound);
@@ -40,8 +43,16 @@ export class StatementNames {
   }
 }
 
+/** `query_timeout` is the driver's, above the server's own: in a silent partition no answer of any kind comes. */
 export function clientConfig(address: PostgresAddress): pg.ClientConfig {
-  return { ...address.config, types, application_name: "guildhall", connectionTimeoutMillis: 5_000, keepAlive: true };
+  return {
+    ...address.config,
+    types,
+    application_name: "guildhall",
+    connectionTimeoutMillis: 5_000,
+    query_timeout: 35_000,
+    keepAlive: true,
+  };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Clock } from "../../kernel/clock.ts";
-import { type BoundValue, compile, hasFragment, type SqlValue } from "../sql.ts";
+import { type BoundValue, compile, hasFragment, refuseNul, type SqlValue } from "../sql.ts";
 
 const question = () => "?";
 /** Texts that depend on their values (lists, pairs) come in few lengths; beyond this many the oldest is dropped. */
@@ -31,6 +31,7 @@ export class Connection {
       const { statement, bound } = this.#dynamic(strings, values);
       return statement.all(...bound) as Row[];
     }
+    refuseNul(values);
     return this.#fixed(strings).all(...(values as BoundValue[])) as Row[];
   }
 
@@ -39,6 +40,7 @@ export class Connection {
       const { statement, bound } = this.#dynamic(strings, values);
       return statement.get(...bound) as Row | undefined;
     }
+    refuseNul(values);
     return this.#fixed(strings).get(...(values as BoundValue[])) as Row | undefined;
   }
 
@@ -47,6 +49,7 @@ export class Connection {
       const { statement, bound } = this.#dynamic(strings, values);
       return Number(statement.run(...bound).changes);
     }
+    refuseNul(values);
     return Number(this.#fixed(strings).run(...(values as BoundValue[])).changes);
   }
 
@@ -55,6 +58,7 @@ export class Connection {
    * 4 of the 10 µs that the insert of two rows needs.
    */
   insert(strings: TemplateStringsArray, values: readonly SqlValue[]): number {
+    refuseNul(values);
     let statement = this.#byTemplate.get(strings);
     if (!statement) {
       statement = this.db.prepare(strings.join("?").replace(/\sreturning\s+\w+\s*$/, ""));

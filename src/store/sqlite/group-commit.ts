@@ -2,6 +2,7 @@ import { setImmediate as nextTick, setTimeout as sleep } from "node:timers/promi
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure, isFailure } from "../../kernel/failure.ts";
 import type { Tx } from "../engine.ts";
+import { tooSlow } from "../open-transaction.ts";
 import type { SqlValue } from "../sql.ts";
 import type { WakeTopic } from "../wake.ts";
 import type { Connection } from "./connection.ts";
@@ -89,6 +90,7 @@ export class GroupCommit {
   async #batch(): Promise<void> {
     const taken: Operation[] = [];
     const stopWatching = this.#watchBodies();
+    let committing = false;
     try {
       const connection = await this.#begin();
       this.#options.reached("store.batch.begun");
@@ -99,9 +101,10 @@ export class GroupCommit {
         for (const operation of taken) await this.#runAlone(connection, operation);
       }
       this.#options.reached("store.commit.before");
+      committing = true;
       connection.control("COMMIT");
     } catch (error) {
-      this.#refuse(error, taken);
+      this.#refuse(error, taken, committing);
       return;
     } finally {
       stopWatching();
@@ -175,7 +178,7 @@ export class GroupCommit {
   /** The body's answer, unless it waits for something that is not the database: then the others must not wait with it. */
   #withinTime(operation: Operation, tx: Tx): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const giveUp = () => reject(new Failure("store.transaction_too_slow", `transaction "${operation.label}" took too long`));
+      const giveUp = () => reject(tooSlow(operation.label));
       this.#running = { since: performance.now(), giveUp };
       operation.body(tx).then(resolve, reject);
     });
@@ -192,9 +195,15 @@ export class GroupCommit {
     return () => clearTimeout(timer);
   }
 
-  /** Nothing of the batch was stored. Everybody is told; after an I/O error the next batch begins on a fresh connection. */
-  #refuse(error: unknown, taken: readonly Operation[]): void {
-    const failure = sqliteFailure(error, this.#options.path);
+  /**
+   * Nobody is acknowledged, nor told a refusal that may rest on rows of this batch. After an I/O error the next batch begins on a
+   * fresh connection. If it came from the commit, its frames are in the log already, and a restart may find them whole.
+   */
+  #refuse(error: unknown, taken: readonly Operation[], committing: boolean): void {
+    const failure =
+      committing && needsReopen(error)
+        ? new Failure("store.outcome_unknown", `the commit to ${this.#options.path} could not be made durable`, { cause: error })
+        : sqliteFailure(error, this.#options.path);
     try {
       if (this.#connection?.db.isTransaction) this.#connection.control("ROLLBACK");
     } catch {
@@ -208,7 +217,7 @@ export class GroupCommit {
       }
       this.#connection = undefined;
     }
-    for (const { outcome, reject } of taken.length > 0 ? taken : this.#waiting.splice(0)) reject(outcome?.failed ? outcome.value : failure);
+    for (const { reject } of taken.length > 0 ? taken : this.#waiting.splice(0)) reject(failure);
   }
 }
 

@@ -13,6 +13,7 @@ import { isBusy, sqliteFailure } from "./sqlite-errors.ts";
 
 const SNAPSHOT_CONNECTIONS = 4;
 const READS_BEFORE_YIELD = 200;
+const SNAPSHOT_YIELD_MS = 10;
 
 export interface SqliteOptions {
   readonly path: string;
@@ -77,7 +78,14 @@ export class SqliteEngine implements Engine {
 
   async snapshot<T>(body: (reads: Reads) => Promise<T>): Promise<T> {
     const connection = await this.#borrow();
-    const guarded = async <R>(read: () => R): Promise<R> => read();
+    let since = performance.now();
+    const guarded = async <R>(read: () => R): Promise<R> => {
+      if (performance.now() - since > SNAPSHOT_YIELD_MS) {
+        await nextTick();
+        since = performance.now();
+      }
+      return read();
+    };
     try {
       connection.control("BEGIN");
       return await body({
@@ -94,6 +102,7 @@ export class SqliteEngine implements Engine {
 
   async close(): Promise<void> {
     // Readers first: only a writer that closes last moves the write-ahead log into the file.
+    while (this.#open > this.#idle.length) await sleep(5);
     this.#reader?.close();
     for (const connection of this.#idle.splice(0)) connection.close();
     await this.#writer.close();
@@ -121,8 +130,9 @@ export class SqliteEngine implements Engine {
     const idle = this.#idle.pop();
     if (idle) return idle;
     if (this.#open < SNAPSHOT_CONNECTIONS) {
+      const opened = this.#openReader();
       this.#open++;
-      return this.#openReader();
+      return opened;
     }
     await new Promise<void>((resolve) => this.#queue.push(resolve));
     return this.#borrow();
