@@ -19,8 +19,8 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "the guard of a lease forgets the fence",
     file: LEASES,
-    from: "where name = ${encodeScope(name)} and fence = ${fence} and expires_at > now_ms() ${this.#engine.dialect.forUpdate}`",
-    to: "where name = ${encodeScope(name)} and ${fence} > 0 and expires_at > now_ms() ${this.#engine.dialect.forUpdate}`",
+    from: "where name = ${scopeKey(name)} and fence = ${fence} and expires_at > now_ms() ${this.#engine.dialect.forUpdate}`",
+    to: "where name = ${scopeKey(name)} and ${fence} > 0 and expires_at > now_ms() ${this.#engine.dialect.forUpdate}`",
     tests: ["test/contract/leases.test.ts"],
   },
   {
@@ -78,18 +78,25 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "success is told before the commit",
     file: GROUP_COMMIT,
-    from: "        outcomes.push({ operation, failed: false, value });",
-    to: "        outcomes.push({ operation, failed: false, value });\n        operation.resolve(value);",
+    from: "operation.outcome = { failed: false, value: await this.#withinTime(operation, tx), topics: tx.topics };",
+    to: "operation.outcome = { failed: false, value: await this.#withinTime(operation, tx), topics: tx.topics };\n      operation.resolve(operation.outcome.value);",
     tests: ["test/chaos/store.test.ts"],
     filter: "sqlite",
   },
   {
     name: "a failed operation of a batch is not taken back",
     file: GROUP_COMMIT,
-    from: '        connection.control("ROLLBACK TO operation");\n',
-    to: "",
+    from: 'return tx.wrote ? "spoiled" : "whole";',
+    to: 'return tx.wrote && error === undefined ? "spoiled" : "whole";',
     tests: ["test/contract/transactions.test.ts"],
     filter: "SQLite",
+  },
+  {
+    name: "in a batch that is done again the savepoint is lost",
+    file: GROUP_COMMIT,
+    from: '=== "spoiled") connection.control("ROLLBACK TO operation");',
+    to: '=== "spoiled") connection.control("SAVEPOINT operation");',
+    tests: ["src/store/sqlite/group-commit.test.ts"],
   },
   {
     name: "readers of the ledger do not wait for late commits",
