@@ -13,7 +13,8 @@ export class Failure extends Error {
   readonly hint: string;
 
   constructor(code: ErrorCode, message: string, options: FailureOptions = {}) {
-    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    // Messages quote what came from outside, and are stored: a text in the database cannot hold NUL.
+    super(message.replaceAll("\0", "\ufffd"), options.cause === undefined ? {} : { cause: options.cause });
     this.name = "Failure";
     this.code = code;
     this.details = options.details ?? {};

@@ -14,7 +14,7 @@ test("the answer is what was streamed, and was emitted piece by piece", async ()
   const emitted: string[] = [];
   const two = model(async function* () {
     yield { kind: "text", text: "one " };
-    yield { kind: "text", text: "two" };
+    yield { kind: "text", text: "t\0wo" };
     yield { kind: "usage", usage: { inputTokens: 1, outputTokens: 2 } };
   });
   expect(await runTurn(two, context, (text) => emitted.push(text), patient)).toEqual({

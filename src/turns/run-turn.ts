@@ -28,10 +28,12 @@ async function answer(model: Model, context: ModelRequest, emit: (text: string) 
       usage = chunk.usage;
       continue;
     }
-    text += chunk.text;
+    // No database text can hold it, and no reader would miss it.
+    const piece = chunk.text.replaceAll("\0", "");
+    text += piece;
     if (text.length > MAX_REPLY_CHARACTERS)
       throw new Failure("model.failed", `${model.name} answered more than ${MAX_REPLY_CHARACTERS} characters`);
-    emit(chunk.text);
+    emit(piece);
   }
   return { text, usage };
 }

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Store } from "../../src/store/store.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
+import { Elapse } from "./elapse.ts";
 
 interface Entry {
   request: string;
@@ -85,19 +86,6 @@ class Finish implements fc.AsyncCommand<Model, Real> {
     if (valid) Object.assign(entry, { state: "done", result: { by: fence } });
   }
   toString = () => `finish ${this.key} #${this.pick}`;
-}
-
-class Elapse implements fc.AsyncCommand<Model, Real> {
-  readonly ms: number;
-  constructor(ms: number) {
-    this.ms = ms;
-  }
-  check = () => true;
-  async run(model: Model, { place }: Real): Promise<void> {
-    await place.elapse(this.ms);
-    model.now += this.ms;
-  }
-  toString = () => `elapse ${this.ms}`;
 }
 
 class Sweep implements fc.AsyncCommand<Model, Real> {

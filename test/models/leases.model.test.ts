@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Store } from "../../src/store/store.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
+import { Elapse } from "./elapse.ts";
 
 interface Held {
   holder: string;
@@ -87,19 +88,6 @@ class Use implements fc.AsyncCommand<Model, Real> {
     }
   }
   toString = () => `${this.verb} ${this.name} #${this.pick}`;
-}
-
-class Elapse implements fc.AsyncCommand<Model, Real> {
-  readonly ms: number;
-  constructor(ms: number) {
-    this.ms = ms;
-  }
-  check = () => true;
-  async run(model: Model, { place }: Real): Promise<void> {
-    await place.elapse(this.ms);
-    model.now += this.ms;
-  }
-  toString = () => `elapse ${this.ms}`;
 }
 
 const names = fc.constantFrom(...NAMES);
