@@ -1,6 +1,7 @@
 import { EventEmitter } from "node:events";
 import pg from "pg";
 import { openStore } from "../../src/store/store.ts";
+import type { Claim } from "../../src/store/work-queue.ts";
 import { serve } from "../child.ts";
 import { JobTable } from "./job-table.ts";
 
@@ -38,13 +39,19 @@ async function guildhall(task: QueueTask): Promise<QueueResult> {
   const table = await JobTable.open(task.url, `"${task.schema}".work`, task.jobs);
   const handle = async (_payload: unknown): Promise<void> => {};
   const started = performance.now();
+  const settle = async (claimed: readonly Claim[]): Promise<void> => {
+    const settled = await store.queue.settleAll(claimed);
+    if (settled.size !== claimed.length) throw new Error(`${claimed.length} claimed, ${settled.size} settled`);
+  };
+  // The next is claimed while the last is being settled, as the peer does; at most one is on its way.
   const work = async (owner: string): Promise<void> => {
+    let settling = Promise.resolve();
     while (true) {
       const claimed = await store.queue.claim(owner, task.batch, LEASE_MS);
+      await settling;
       if (claimed.length === 0) return;
       for (const { payload } of claimed) await handle(payload);
-      const settled = await store.queue.settleAll(claimed);
-      if (settled.size !== claimed.length) throw new Error(`${claimed.length} claimed, ${settled.size} settled`);
+      settling = settle(claimed);
     }
   };
   await Promise.all(Array.from({ length: task.concurrency }, (_, index) => work(`worker-${index}`)));

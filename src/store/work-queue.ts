@@ -63,6 +63,8 @@ interface LaneRow {
 const MAX_ATTEMPTS = 5;
 const BACKOFF_MS = 500;
 const BACKOFF_MAX_MS = 5 * 60_000;
+const NOTHING = code("");
+const ORDER_COLUMNS = code(", priority, run_at");
 /** When no hint comes, this is how late ready work may be found. */
 const POLL_MS = 1_000;
 
@@ -101,9 +103,10 @@ export class WorkQueue {
 
   /** Takes up to `limit` ready items for `ttlMs`, the most urgent and then the oldest first. */
   async claim(owner: string, limit: number, ttlMs: number, kinds?: readonly string[]): Promise<ClaimedWork[]> {
-    // Found first, and once: joined to a subquery, the plan for any limit read the whole table (3 ms for 3,000 rows).
+    // Found first, and once: joined to a subquery, the plan read the whole table (3 ms for 3,000 rows). The limit is part of the text:
+    // as a parameter PostgreSQL cannot judge it, never settles on a plan, and plans every claim anew (a third of its time).
     const due = sql`select id from work where state = 'ready' ${ofKinds(kinds)}
-      order by priority desc, run_at, id limit ${limit} ${this.#engine.dialect.skipLocked}`;
+      order by priority desc, run_at, id limit ${code(String(Math.trunc(limit)))} ${this.#engine.dialect.skipLocked}`;
     const rows = await this.#engine.single(
       "claim work",
       (tx) =>
@@ -111,9 +114,9 @@ export class WorkQueue {
         update work set state = 'running', fence = fence + 1, attempts = attempts + 1, woken = 0, owner = ${owner},
           lease_until = now_ms() + cast(${wholeMs(ttlMs)} as bigint)
         where id ${this.#engine.dialect.amongFirst(due)}
-        returning id, kind, fence, attempts, max_attempts, payload, created_at, error, priority, run_at`,
+        returning id, kind, fence, attempts, max_attempts, payload, created_at ${limit > 1 ? ORDER_COLUMNS : NOTHING}`,
     );
-    rows.sort((a, b) => b.priority - a.priority || a.run_at - b.run_at || a.id - b.id);
+    if (limit > 1) rows.sort((a, b) => b.priority - a.priority || a.run_at - b.run_at || a.id - b.id);
     if (rows.length > 0) this.#reached("queue.claim.done");
     return rows.map((row) => ({
       id: row.id,

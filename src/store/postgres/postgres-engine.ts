@@ -113,7 +113,7 @@ export class PostgresEngine implements Engine {
       const tx = new PostgresTx(label, client, this.#names, 1);
       let lost: unknown;
       try {
-        return { value: await this.#runBody(tx, body), topics: tx.topics };
+        return { value: await this.#runBody(tx, () => this.#context.run(tx, body)), topics: tx.topics };
       } catch (error) {
         if (!isDisconnect(error)) throw error;
         lost = error;
@@ -154,7 +154,7 @@ export class PostgresEngine implements Engine {
     try {
       const begun = (await client.query(begin)) as unknown as { rows: { xid: string }[] }[];
       this.#options.reached("store.batch.begun");
-      const value = await this.#runBody(tx, body);
+      const value = await this.#runBody(tx, () => withinTime(label, BODY_MS, () => this.#context.run(tx, body)));
       this.#options.reached("store.batch.operation-done");
       this.#options.reached("store.commit.before");
       await this.#commit(client, tx, begun[1]?.rows[0]?.xid as string);
@@ -179,9 +179,9 @@ export class PostgresEngine implements Engine {
    * A statement that fails dooms the transaction, whatever the body makes of it. Any other error is the body's own: it is final,
    * even if it reads like one of the driver's. After the end nothing more can be sent, or it would run outside the transaction.
    */
-  async #runBody<T>(tx: PostgresTx, body: (tx: Tx) => Promise<T>): Promise<T> {
+  async #runBody<T>(tx: PostgresTx, run: () => Promise<T>): Promise<T> {
     try {
-      return await withinTime(tx.label, BODY_MS, () => this.#context.run(tx, body));
+      return await run();
     } catch (error) {
       throw tx.failure ?? new BodyRefused(error);
     } finally {
