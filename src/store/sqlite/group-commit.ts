@@ -43,7 +43,7 @@ export interface GroupCommitOptions {
  * COMMIT: a refusal may rest on rows of the same batch.
  *
  *   idle → begun → body* → committed → acknowledged → idle
- *   a body failed that had already written: … → rolled back to begun → (savepoint → body → release | rollback to)* → committed
+ *   a body failed that had already written: … → rolled back → begun → (savepoint → body → release | rollback to)* → committed
  *
  * A savepoint for every operation from the start cost 4 of the 10 µs that SQLite needs for two rows; failures after a write are
  * rare, so only a batch that has one is done again with them. Bodies may run more than once (see Store.transact).
@@ -92,12 +92,11 @@ export class GroupCommit {
     const stopWatching = this.#watchBodies();
     let committing = false;
     try {
-      const connection = await this.#begin();
+      let connection = await this.#begin();
       this.#options.reached("store.batch.begun");
-      // Going back to this savepoint keeps the write lock, which another program could take between a rollback and a new begin.
-      connection.control("SAVEPOINT batch");
       if ((await this.#runTogether(connection, taken)) === "spoiled") {
-        connection.control("ROLLBACK TO batch");
+        connection.control("ROLLBACK");
+        connection = await this.#begin();
         for (const operation of taken) await this.#runAlone(connection, operation);
       }
       this.#options.reached("store.commit.before");
