@@ -1,14 +1,6 @@
 import { z } from "zod";
 import { ERRORS, type ErrorCode } from "./errors.ts";
-
-/** Text that both databases can hold and that can be percent-encoded: no NUL, no half of a surrogate pair. */
-const text = (max: number) =>
-  z
-    .string()
-    .min(1)
-    .max(max)
-    .refine((value) => !value.includes("\0") && value.isWellFormed(), "expected well-formed text without NUL");
-const identifier = text(256);
+import { identifier, text } from "./text.ts";
 
 /** One message from outside, as a channel or a program posts it. `agent` names the agent directly, past the routing rules. */
 export const inboundMessage = z.strictObject({

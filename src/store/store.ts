@@ -4,7 +4,7 @@ import { noCrashPoints, type ReachedPoint } from "../kernel/crash-points.ts";
 import { type Random, systemRandom } from "../kernel/random.ts";
 import { type BackupSummary, backup } from "./backup.ts";
 import { Blobs } from "./blobs.ts";
-import type { Engine, Isolation, Reads, Tx } from "./engine.ts";
+import type { Dialect, Engine, Isolation, Reads, Tx } from "./engine.ts";
 import { Idempotency } from "./idempotency.ts";
 import { Leases } from "./leases.ts";
 import { Ledger } from "./ledger.ts";
@@ -12,6 +12,7 @@ import { LedgerTail } from "./ledger-tail.ts";
 import { migrate } from "./migrations/migrate.ts";
 import { Sealer } from "./sealer.ts";
 import { Search } from "./search.ts";
+import type { Wake } from "./wake.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 /** `sqlite:/path/to/state.db` or `postgres://…`. */
@@ -48,6 +49,16 @@ export class Store {
     this.blobs = new Blobs(engine, reached);
     this.sealer = new Sealer(engine, this.ledger, this.leases, reached);
     this.#tail = new LedgerTail(engine, this.ledger);
+  }
+
+  /** What the two databases say differently, for the SQL of the records. */
+  get dialect(): Dialect {
+    return this.#engine.dialect;
+  }
+
+  /** Hints about a topic, to look again sooner than the next poll. */
+  get wake(): Wake {
+    return this.#engine.wake;
   }
 
   get kind(): "sqlite" | "postgres" {

@@ -1,4 +1,4 @@
-export type WakeTopic = "ledger" | "work";
+export type WakeTopic = "ledger" | "work" | "claims" | "mail";
 
 /**
  * Hints that something may be there to read. A hint is never the truth, only a reason to look sooner than the next poll.

@@ -5,9 +5,14 @@ import type { Engine, Tx } from "../engine.ts";
 import { code } from "../sql.ts";
 import { groundFloor } from "./001-ground-floor.ts";
 import { sessions } from "./002-sessions.ts";
+import { access } from "./003-access.ts";
+import { pools } from "./004-pools.ts";
+import { claims } from "./005-claims.ts";
+import { mailbox } from "./006-mailbox.ts";
+import { agreements } from "./007-agreements.ts";
 import type { Migration } from "./migration.ts";
 
-export const MIGRATIONS: readonly Migration[] = [groundFloor, sessions];
+export const MIGRATIONS: readonly Migration[] = [groundFloor, sessions, access, pools, claims, mailbox, agreements];
 
 interface Applied {
   readonly version: number;
