@@ -26,12 +26,12 @@ export async function writes({ rounds, progress }: BenchOptions, folder: string)
       );
   const results = await interleave(
     {
-      group: side({ side: "store", width: WRITERS, writes: 32_000 }),
-      batch: side({ side: "raw", width: WRITERS, writes: 32_000 }),
+      group: side({ side: "store", width: WRITERS, writes: 128_000 }),
+      batch: side({ side: "raw", width: WRITERS, writes: 128_000 }),
       oneByOne: side({ side: "raw", width: 1, writes: 4_000 }),
-      many: side({ side: "store", width: MANY_WRITERS, writes: 64_000 }),
-      manyBatch: side({ side: "raw", width: MANY_WRITERS, writes: 64_000 }),
-      whole: side({ side: "raw", width: 32_000, writes: 32_000 }),
+      many: side({ side: "store", width: MANY_WRITERS, writes: 128_000 }),
+      manyBatch: side({ side: "raw", width: MANY_WRITERS, writes: 128_000 }),
+      whole: side({ side: "raw", width: 128_000, writes: 128_000 }),
     },
     rounds,
     (line) => progress(`store writes, ${line}`),

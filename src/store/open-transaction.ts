@@ -27,9 +27,10 @@ export function tooSlow(label: string): Failure {
 export class TransactionContext {
   readonly #context = new AsyncLocalStorage<OpenTransaction>();
 
-  refuseNested(label: string): void {
+  nested(label: string): Failure | undefined {
     const outer = this.#context.getStore();
-    if (outer?.open) throw new Failure("store.nested_transaction", `transaction "${label}" was opened inside "${outer.label}"`);
+    if (!outer?.open) return undefined;
+    return new Failure("store.nested_transaction", `transaction "${label}" was opened inside "${outer.label}"`);
   }
 
   run<Tx extends OpenTransaction, T>(tx: Tx, body: (tx: Tx) => Promise<T>): Promise<T> {

@@ -77,9 +77,9 @@ export const BUGS: readonly PlantedBug[] = [
   },
   {
     name: "success is told before the commit",
-    file: GROUP_COMMIT,
-    from: "operation.outcome = { failed: false, value: await this.#withinTime(operation, tx), topics: tx.topics };",
-    to: "operation.outcome = { failed: false, value: await this.#withinTime(operation, tx), topics: tx.topics };\n      operation.resolve(operation.outcome.value);",
+    file: "src/store/sqlite/run-bodies.ts",
+    from: "if (tx.open) this.#end(tx,",
+    to: "if (tx.open) this.#operation.resolve(value);\n    if (tx.open) this.#end(tx,",
     tests: ["test/chaos/store.test.ts"],
     filter: "sqlite",
   },
@@ -94,8 +94,8 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "in a batch that is done again the savepoint is lost",
     file: GROUP_COMMIT,
-    from: '=== "spoiled") connection.control("ROLLBACK TO operation");',
-    to: '=== "spoiled") connection.control("SAVEPOINT operation");',
+    from: 'if (spoiled) connection.control("ROLLBACK TO operation");',
+    to: 'if (spoiled) connection.control("SAVEPOINT operation");',
     tests: ["src/store/sqlite/group-commit.test.ts"],
   },
   {

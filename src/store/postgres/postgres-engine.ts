@@ -101,13 +101,15 @@ export class PostgresEngine implements Engine {
   }
 
   async transact<T>(label: string, body: (tx: Tx) => Promise<T>, isolation: Isolation = "serializable"): Promise<T> {
-    this.#context.refuseNested(label);
+    const nested = this.#context.nested(label);
+    if (nested) throw nested;
     const level = isolation === "locked" ? "READ COMMITTED" : "SERIALIZABLE";
     return this.#patiently(() => this.#attempt(label, body, `BEGIN ISOLATION LEVEL ${level}; SELECT pg_current_xact_id() AS xid`));
   }
 
   async single<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
-    this.#context.refuseNested(label);
+    const nested = this.#context.nested(label);
+    if (nested) throw nested;
     const { value, topics } = await this.#patiently(async () => {
       const client = await this.#pool.connect();
       const tx = new PostgresTx(label, client, this.#names, 1);

@@ -2,39 +2,23 @@ import { setImmediate as nextTick, setTimeout as sleep } from "node:timers/promi
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure, isFailure } from "../../kernel/failure.ts";
 import type { Tx } from "../engine.ts";
-import { tooSlow } from "../open-transaction.ts";
-import type { SqlValue } from "../sql.ts";
+import type { TransactionContext } from "../open-transaction.ts";
 import type { WakeTopic } from "../wake.ts";
 import type { Connection } from "./connection.ts";
+import { type Operation, runBodies } from "./run-bodies.ts";
 import { isBusy, needsReopen, sqliteFailure } from "./sqlite-errors.ts";
 
 /** A batch is closed at this size or age, so that a flood of writers does not make the first of them wait. */
 const BATCH_OPERATIONS = 1024;
 const BATCH_MS = 20;
-/** Nothing slow may happen inside a transaction; a body that takes this long is waiting for something else. */
-const BODY_MS = 5_000;
 /** Another program (an offline command, a backup) may hold the write lock for a moment; after this long it is stuck. */
 const BUSY_MS = 30_000;
-
-interface Operation {
-  readonly label: string;
-  readonly body: (tx: Tx) => Promise<unknown>;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
-  /** How it went, and what it will be told if the batch commits. */
-  outcome: Outcome | undefined;
-}
-
-interface Outcome {
-  readonly failed: boolean;
-  readonly value: unknown;
-  readonly topics: readonly WakeTopic[];
-}
 
 export interface GroupCommitOptions {
   readonly path: string;
   readonly open: () => Connection;
   readonly reached: ReachedPoint;
+  readonly context: TransactionContext;
   readonly onCommit: (topics: ReadonlySet<WakeTopic>) => void;
 }
 
@@ -53,8 +37,6 @@ export class GroupCommit {
   #connection: Connection | undefined;
   #waiting: Operation[] = [];
   #draining: Promise<void> | undefined;
-  /** The body that runs now: since when, and how to go on without it. */
-  #running: { readonly since: number; readonly giveUp: () => void } | undefined;
   #closed = false;
 
   constructor(options: GroupCommitOptions) {
@@ -89,7 +71,6 @@ export class GroupCommit {
 
   async #batch(): Promise<void> {
     const taken: Operation[] = [];
-    const stopWatching = this.#watchBodies();
     let committing = false;
     try {
       let connection = await this.#begin();
@@ -97,7 +78,7 @@ export class GroupCommit {
       if ((await this.#runTogether(connection, taken)) === "spoiled") {
         connection.control("ROLLBACK");
         connection = await this.#begin();
-        for (const operation of taken) await this.#runAlone(connection, operation);
+        await this.#runAlone(connection, taken);
       }
       this.#options.reached("store.commit.before");
       committing = true;
@@ -105,8 +86,6 @@ export class GroupCommit {
     } catch (error) {
       this.#refuse(error, taken, committing);
       return;
-    } finally {
-      stopWatching();
     }
     this.#options.reached("store.commit.after");
     this.#acknowledge(taken);
@@ -141,57 +120,35 @@ export class GroupCommit {
   /** Spoiled: a body failed, and what it had written is still there among what the others wrote. */
   async #runTogether(connection: Connection, taken: Operation[]): Promise<"whole" | "spoiled"> {
     const started = performance.now();
-    while (this.#waiting.length > 0 && taken.length < BATCH_OPERATIONS && performance.now() - started < BATCH_MS) {
-      const operation = this.#waiting.shift() as Operation;
-      taken.push(operation);
-      if ((await this.#run(connection, operation)) === "spoiled") return "spoiled";
-    }
-    return "whole";
-  }
-
-  async #runAlone(connection: Connection, operation: Operation): Promise<void> {
-    // One that was too slow has had its time; its refusal stands.
-    if (operation.outcome?.failed && isFailure(operation.outcome.value, "store.transaction_too_slow")) return;
-    connection.control("SAVEPOINT operation");
-    if ((await this.#run(connection, operation)) === "spoiled") connection.control("ROLLBACK TO operation");
-    connection.control("RELEASE operation");
-  }
-
-  async #run(connection: Connection, operation: Operation): Promise<"whole" | "spoiled"> {
-    const tx = new SqliteTx(operation.label, connection);
-    try {
-      operation.outcome = { failed: false, value: await this.#withinTime(operation, tx), topics: tx.topics };
-      return "whole";
-    } catch (error) {
-      operation.outcome = { failed: true, value: sqliteFailure(error, this.#options.path), topics: [] };
-      // Some errors (disk full, I/O) end the whole transaction: then nothing of the batch is left to commit.
-      if (!connection.db.isTransaction || needsReopen(error)) throw error;
-      return tx.wrote ? "spoiled" : "whole";
-    } finally {
-      tx.end();
-      this.#running = undefined;
-      this.#options.reached("store.batch.operation-done");
-    }
-  }
-
-  /** The body's answer, unless it waits for something that is not the database: then the others must not wait with it. */
-  #withinTime(operation: Operation, tx: Tx): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const giveUp = () => reject(tooSlow(operation.label));
-      this.#running = { since: performance.now(), giveUp };
-      operation.body(tx).then(resolve, reject);
+    let spoiled = false;
+    await runBodies(connection, this.#options, {
+      next: (now) => {
+        if (spoiled || taken.length === BATCH_OPERATIONS || now - started >= BATCH_MS) return undefined;
+        const operation = this.#waiting.shift();
+        if (operation) taken.push(operation);
+        return operation;
+      },
+      ended: (wasSpoiled) => {
+        spoiled = wasSpoiled;
+      },
     });
+    return spoiled ? "spoiled" : "whole";
   }
 
-  /** One timer for the whole batch; one for each operation was a good part of what we add to SQLite's own time. */
-  #watchBodies(): () => void {
-    const look = (): void => {
-      const left = this.#running ? this.#running.since + BODY_MS - performance.now() : BODY_MS;
-      if (left <= 0) this.#running?.giveUp();
-      timer = setTimeout(look, left > 0 ? left : BODY_MS);
-    };
-    let timer = setTimeout(look, BODY_MS);
-    return () => clearTimeout(timer);
+  async #runAlone(connection: Connection, taken: readonly Operation[]): Promise<void> {
+    // One that was too slow has had its time; its refusal stands.
+    const again = taken.filter(({ outcome }) => !(outcome?.failed && isFailure(outcome.value, "store.transaction_too_slow")));
+    await runBodies(connection, this.#options, {
+      next: () => {
+        const operation = again.shift();
+        if (operation) connection.control("SAVEPOINT operation");
+        return operation;
+      },
+      ended: (spoiled) => {
+        if (spoiled) connection.control("ROLLBACK TO operation");
+        connection.control("RELEASE operation");
+      },
+    });
   }
 
   /**
@@ -218,57 +175,4 @@ export class GroupCommit {
     }
     for (const { reject } of taken.length > 0 ? taken : this.#waiting.splice(0)) reject(failure);
   }
-}
-
-class SqliteTx implements Tx {
-  readonly label: string;
-  readonly topics: WakeTopic[] = [];
-  wrote = false;
-  #connection: Connection | undefined;
-
-  constructor(label: string, connection: Connection) {
-    this.label = label;
-    this.#connection = connection;
-  }
-
-  get open(): boolean {
-    return this.#connection !== undefined;
-  }
-
-  end(): void {
-    this.#connection = undefined;
-  }
-
-  async all<Row>(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<Row[]> {
-    this.wrote ||= !isSelect(strings);
-    return this.#live().all<Row>(strings, values);
-  }
-
-  async get<Row>(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<Row | undefined> {
-    this.wrote ||= !isSelect(strings);
-    return this.#live().get<Row>(strings, values);
-  }
-
-  async run(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<number> {
-    this.wrote = true;
-    return this.#live().run(strings, values);
-  }
-
-  async insert(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<number> {
-    this.wrote = true;
-    return this.#live().insert(strings, values);
-  }
-
-  hint(topic: WakeTopic): void {
-    if (!this.topics.includes(topic)) this.topics.push(topic);
-  }
-
-  #live(): Connection {
-    if (!this.#connection) throw new Failure("store.transaction_too_slow", `transaction "${this.label}" has already ended`);
-    return this.#connection;
-  }
-}
-
-function isSelect(strings: TemplateStringsArray): boolean {
-  return /^\s*select\b/.test(strings[0] as string);
 }

@@ -56,6 +56,7 @@ export class SqliteEngine implements Engine {
       path: options.path,
       open: () => openWriter(options.path, options.clock),
       reached: options.reached,
+      context: this.#context,
       onCommit: (topics) => {
         for (const topic of topics) this.wake.hint(topic);
       },
@@ -67,9 +68,10 @@ export class SqliteEngine implements Engine {
     };
   }
 
-  async transact<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
-    this.#context.refuseNested(label);
-    return this.#writer.transact(label, (tx) => this.#context.run(tx, body));
+  transact<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
+    const nested = this.#context.nested(label);
+    if (nested) return Promise.reject(nested);
+    return this.#writer.transact(label, body);
   }
 
   single<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {

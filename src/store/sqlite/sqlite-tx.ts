@@ -1,0 +1,59 @@
+import { Failure } from "../../kernel/failure.ts";
+import type { Tx } from "../engine.ts";
+import type { SqlValue } from "../sql.ts";
+import type { WakeTopic } from "../wake.ts";
+import type { Connection } from "./connection.ts";
+
+/** One operation's view of the writer, until its body has ended. */
+export class SqliteTx implements Tx {
+  readonly label: string;
+  readonly topics: WakeTopic[] = [];
+  wrote = false;
+  #connection: Connection | undefined;
+
+  constructor(label: string, connection: Connection) {
+    this.label = label;
+    this.#connection = connection;
+  }
+
+  get open(): boolean {
+    return this.#connection !== undefined;
+  }
+
+  end(): void {
+    this.#connection = undefined;
+  }
+
+  async all<Row>(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<Row[]> {
+    this.wrote ||= !isSelect(strings);
+    return this.#live().all<Row>(strings, values);
+  }
+
+  async get<Row>(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<Row | undefined> {
+    this.wrote ||= !isSelect(strings);
+    return this.#live().get<Row>(strings, values);
+  }
+
+  async run(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<number> {
+    this.wrote = true;
+    return this.#live().run(strings, values);
+  }
+
+  async insert(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<number> {
+    this.wrote = true;
+    return this.#live().insert(strings, values);
+  }
+
+  hint(topic: WakeTopic): void {
+    if (!this.topics.includes(topic)) this.topics.push(topic);
+  }
+
+  #live(): Connection {
+    if (!this.#connection) throw new Failure("store.transaction_too_slow", `transaction "${this.label}" has already ended`);
+    return this.#connection;
+  }
+}
+
+function isSelect(strings: TemplateStringsArray): boolean {
+  return /^\s*select\b/.test(strings[0] as string);
+}
