@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ERRORS, type ErrorCode } from "./errors.ts";
+import { EVENT_TYPES } from "./events.ts";
 import { identifier, text } from "./text.ts";
 
 /** One message from outside, as a channel or a program posts it. `agent` names the agent directly, past the routing rules. */
@@ -82,3 +83,14 @@ export type Health = z.output<typeof health>;
 /** `<home>/daemon.json`: how a program on this machine finds the running daemon. `node` tells it from another one on the same port. */
 export const daemonAddress = z.object({ url: z.url(), pid: z.int(), version: z.string(), node: z.string() });
 export type DaemonAddress = z.output<typeof daemonAddress>;
+
+/** One event of the ledger, as streams send it. */
+export const ledgerEvent = z.object({
+  seq: z.number(),
+  at: z.number(),
+  type: z.enum(EVENT_TYPES),
+  actor: z.string(),
+  causedBy: z.number().nullable(),
+  subject: z.array(z.string()),
+  data: z.unknown(),
+});

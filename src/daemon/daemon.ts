@@ -7,7 +7,9 @@ import { Dispatcher } from "../drivers/dispatch/dispatcher.ts";
 import { takeTurn } from "../drivers/dispatch/take-turn.ts";
 import { Upkeep } from "../drivers/dispatch/upkeep.ts";
 import { intake } from "../drivers/intake/accept.ts";
+import { allRoutes } from "../edges/api/all-routes.ts";
 import { createApp } from "../edges/api/app.ts";
+import { operatorOr } from "../edges/api/credential.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { noCrashPoints, type ReachedPoint } from "../kernel/crash-points.ts";
 import { asFailure } from "../kernel/failure.ts";
@@ -67,7 +69,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const store = await openStore(storeLocation, { clock: systemClock, random: systemRandom, reached });
   undo.defer(() => store.close());
   // The home's lock makes this the only daemon on the file: what is claimed there was claimed by one that died.
-  if (store.kind === "sqlite") await store.queue.letGoOfAll();
+  if (store.kind === "sqlite") {
+    await store.queue.letGoOfAll();
+    await store.idempotency.letGoOfAll();
+  }
   const operatorToken = ensureOperatorToken(home, systemRandom);
 
   const agents = new AgentRegistry(config);
@@ -83,14 +88,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let ready = true;
   const app = createApp({
     store,
-    accept,
-    live,
     log,
-    operatorToken,
+    routes: allRoutes({ store, accept, live, version, node, isReady: () => ready }),
+    authenticate: operatorOr(operatorToken, async () => undefined),
+    stillValid: async () => new Set(),
     host,
     version,
-    node,
-    isReady: () => ready,
     stopping: streams.signal,
   });
   const server = await listen(app.fetch, host, options.port ?? config.server.port);

@@ -85,6 +85,21 @@ export class Idempotency {
     if (changed === 0) throw new Failure("fence.stale", `another run of the request with key "${request.key}" has taken over`);
   }
 
+  /** Keeps the key for a runner that needs longer than its lease; nothing, once another has taken over. */
+  async renew(request: IdempotentRequest, fence: number, leaseMs: number): Promise<void> {
+    await this.#engine.single(
+      "renew idempotent",
+      (tx) =>
+        tx.run`update idempotency set lease_until = now_ms() + cast(${wholeMs(leaseMs)} as bigint)
+        where scope = ${scopeKey(request.scope)} and key = ${request.key} and fence = ${fence} and state = 'in-progress'`,
+    );
+  }
+
+  /** Gives back every key whose runner cannot be alive. Only for whoever is alone on the database. */
+  async letGoOfAll(): Promise<void> {
+    await this.#engine.single("let go of idempotent", (tx) => tx.run`delete from idempotency where state = 'in-progress'`);
+  }
+
   /** Gives the key back after a failure without effect, so that the next try need not wait for the lease. */
   async abandon(request: IdempotentRequest, fence: number): Promise<void> {
     await this.#engine.single(

@@ -12,7 +12,9 @@ import { idSource } from "../../kernel/ids.ts";
 import { systemRandom } from "../../kernel/random.ts";
 import { openStore, type Store } from "../../store/store.ts";
 import { LiveHub } from "../../turns/live-hub.ts";
+import { allRoutes } from "./all-routes.ts";
 import { createApp } from "./app.ts";
+import { operatorOr } from "./credential.ts";
 
 const TOKEN = "t".repeat(43);
 const folder = mkdtempSync(join(tmpdir(), "guildhall-api-"));
@@ -36,14 +38,12 @@ function appFor(host: string): Hono {
   const accept = intake(store, configSchema.parse({}), idSource(systemClock, systemRandom), noCrashPoints);
   return createApp({
     store,
-    accept,
-    live: new LiveHub(),
     log: quiet,
-    operatorToken: TOKEN,
+    routes: allRoutes({ store, accept, live: new LiveHub(), version: "0.0.0", node: "n", isReady: () => ready }),
+    authenticate: operatorOr(TOKEN, async () => undefined),
+    stillValid: async () => new Set(),
     host,
     version: "0.0.0",
-    node: "n",
-    isReady: () => ready,
     stopping: stopping.signal,
   });
 }

@@ -1,74 +1,79 @@
 import { Hono } from "hono";
-import { type Health, inboundMessage } from "../../contract/wire.ts";
-import type { Accept } from "../../drivers/intake/accept.ts";
+import { z } from "zod";
 import { Failure } from "../../kernel/failure.ts";
-import type { Live } from "../../kernel/live.ts";
 import type { Log } from "../../kernel/log.ts";
-import { readRun } from "../../records/sessions/runs.ts";
 import type { Store } from "../../store/store.ts";
+import { type Authenticate, identified } from "./credential.ts";
 import { errorResponse } from "./error-response.ts";
-import { eventStream } from "./event-stream.ts";
-import { knownHost, limitedBody, operatorOnly, ownOrigin } from "./guards.ts";
-import { readBody } from "./read-body.ts";
-import { streamRun } from "./run-live.ts";
-
-const RUN_ID = /^[0-9a-z]{20}$/;
+import { knownHost, ownOrigin } from "./guards.ts";
+import { type CallLimits, OpenCalls, type StillValid } from "./open-calls.ts";
+import { openApiDocument } from "./openapi.ts";
+import { BodySpace } from "./read-body.ts";
+import { LOOKERS, type Route, route } from "./route.ts";
+import { serve } from "./serve.ts";
 
 export interface ApiParts {
   readonly store: Store;
-  readonly accept: Accept;
-  readonly live: Live;
   readonly log: Log;
-  readonly operatorToken: string;
+  readonly routes: readonly Route[];
+  readonly authenticate: Authenticate;
+  readonly stillValid: StillValid;
   /** The configured name or address we listen on. */
   readonly host: string;
   readonly version: string;
-  readonly node: string;
-  /** False from the moment the daemon begins to stop. */
-  readonly isReady: () => boolean;
   /** Ends open event streams. */
   readonly stopping: AbortSignal;
+  readonly limits?: Partial<ApiLimits>;
 }
 
+export interface ApiLimits extends CallLimits {
+  /** Of all bodies that are held at once. */
+  readonly bodyBytes: number;
+}
+
+const LIMITS: ApiLimits = { requests: 2_000, streams: 2_000, streamsPerToken: 500, bodyBytes: 64 * 1024 * 1024 };
+
 export function createApp(parts: ApiParts): Hono {
-  const { store, live, log, stopping } = parts;
-  const health = (status: Health["status"]): Health => ({ status, version: parts.version, node: parts.node });
+  const { log } = parts;
+  const limits = { ...LIMITS, ...parts.limits };
+  const serving = { ...parts, calls: new OpenCalls(limits, parts.stillValid), bodies: new BodySpace(limits.bodyBytes) };
   const app = new Hono();
   app.onError((error) => errorResponse(error, log));
-  app.notFound((context) => errorResponse(new Failure("request.not_found", `there is no ${context.req.method} ${context.req.path}`), log));
+  app.notFound(async (context) => {
+    // What there is, is told to those who have a token.
+    if (context.req.path.startsWith("/api/")) await identified(parts.authenticate, context.req.header("authorization"));
+    throw new Failure("request.not_found", `there is no ${context.req.method} ${context.req.path}`);
+  });
   app.use(knownHost(parts.host), ownOrigin);
-
-  app.get("/", (context) => context.text(`Guildhall ${parts.version} is running. Talk to it with \`guildhall chat\`.\n`));
-  app.get("/healthz", (context) => context.json(health("ok")));
-  app.get("/readyz", (context) => {
-    if (!parts.isReady()) throw new Failure("daemon.stopping", "the daemon is stopping");
-    return context.json(health("ready"));
-  });
-
-  app.use("/api/*", operatorOnly(parts.operatorToken), limitedBody);
-  app.post("/api/messages", async (context) => context.json(await parts.accept(await readBody(context, inboundMessage)), 202));
-  app.get("/api/runs/:id", async (context) => context.json(await knownRun(store, context.req.param("id"))));
-  app.get("/api/runs/:id/live", async (context) => {
-    const { id } = await knownRun(store, context.req.param("id"));
-    return eventStream(context, stopping, log, (stream, signal) => streamRun(store, live, id, stream, signal));
-  });
-  app.get("/api/events", (context) => {
-    const after = sequenceNumber(context.req.header("last-event-id") ?? context.req.query("after") ?? "0");
-    return eventStream(context, stopping, log, async (stream, signal) => {
-      for await (const event of store.follow(after, signal))
-        await stream.writeSSE({ id: String(event.seq), event: event.type, data: JSON.stringify(event) });
-    });
-  });
+  const routes = inOrder([...parts.routes, description(parts)]);
+  for (const one of routes) {
+    const methods = one.kind === "raw" ? one.methods : [one.kind === "call" ? one.method : "GET"];
+    app.on([...methods], one.path, serve(one, serving));
+  }
   return app;
 }
 
-async function knownRun(store: Store, id: string) {
-  const run = RUN_ID.test(id) ? await readRun(store.read, id) : undefined;
-  if (!run) throw new Failure("request.not_found", `there is no run "${id}"`);
-  return run;
+function description({ routes, version }: ApiParts): Route {
+  return route({
+    method: "GET",
+    path: "/api/openapi.json",
+    summary: "This API, described",
+    allow: [...LOOKERS, "channel"],
+    answers: { 200: z.record(z.string(), z.unknown()) },
+    handle: async () => ({ status: 200, body: openApiDocument(routes, version) }),
+  });
 }
 
-function sequenceNumber(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new Failure("request.malformed", "after: expected the sequence number of an event");
-  return Number(text);
+/** The first that matches answers: a fixed word stands before a name. The same route twice is a mistake. */
+function inOrder(routes: readonly Route[]): Route[] {
+  const seen = new Set<string>();
+  for (const one of routes) {
+    for (const method of one.kind === "raw" ? one.methods : [one.kind === "call" ? one.method : "GET"]) {
+      const name = `${method} ${one.path}`;
+      if (seen.has(name)) throw new Failure("internal.bug", `${name} is declared twice`);
+      seen.add(name);
+    }
+  }
+  const rank = (path: string): string => path.replace(/:\w+/g, "\uffff");
+  return routes.toSorted((a, b) => (rank(a.path) < rank(b.path) ? -1 : 1));
 }

@@ -9,6 +9,7 @@ export function errorResponse(error: unknown, log: Log): Response {
   const body: WireError = { code: failure.code, message: failure.message, hint: failure.hint, retry, details: { ...failure.details } };
   const headers = new Headers({ "cache-control": "no-store" });
   if (status === 401) headers.set("www-authenticate", "Bearer");
+  if (retry === "later" && (status === 429 || status === 503)) headers.set("retry-after", "1");
   return Response.json({ error: body }, { status, headers });
 }
 

@@ -1,10 +1,7 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
 import type { MiddlewareHandler } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { Failure } from "../../kernel/failure.ts";
 
-const MAX_BODY_BYTES = 1024 * 1024;
 const LOOPBACK = ["localhost", "127.0.0.1", "::1"];
 const EVERYWHERE = ["0.0.0.0", "::"];
 
@@ -35,30 +32,8 @@ export const ownOrigin: MiddlewareHandler = async (context, next) => {
   await next();
 };
 
-export function operatorOnly(token: string): MiddlewareHandler {
-  const expected = digest(token);
-  return async (context, next) => {
-    const [, given] = /^Bearer +(\S+)$/i.exec(context.req.header("authorization") ?? "") ?? [];
-    // Digests have one length, so that the comparison tells nothing about the token's.
-    if (given === undefined || !timingSafeEqual(digest(given), expected))
-      throw new Failure("request.unauthenticated", given === undefined ? "a bearer token is needed" : "this token is not valid");
-    await next();
-  };
-}
-
-export const limitedBody = bodyLimit({
-  maxSize: MAX_BODY_BYTES,
-  onError: () => {
-    throw new Failure("request.too_large", `a request may have ${MAX_BODY_BYTES} bytes`);
-  },
-});
-
 function hostName(header: string | undefined): string | undefined {
   const url = header ? `http://${header}` : "";
   if (!URL.canParse(url)) return undefined;
   return new URL(url).hostname.replace(/^\[|\]$/g, "");
-}
-
-function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }

@@ -1,19 +1,48 @@
-import type { Context } from "hono";
-import type { z } from "zod";
 import { Failure } from "../../kernel/failure.ts";
 
-/** The request's JSON in its declared shape, or a refusal that names the field. */
-export async function readBody<Schema extends z.ZodType>(context: Context, schema: Schema): Promise<z.output<Schema>> {
-  const text = await context.req.text();
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new Failure("request.malformed", "the body is not JSON", { cause: error });
+export const MAX_BODY_BYTES = 1024 * 1024;
+
+/** Bytes of bodies that are held at once, of all requests together: what does not fit is told to come again. */
+export class BodySpace {
+  #free: number;
+
+  constructor(bytes: number) {
+    this.#free = bytes;
   }
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const problems = result.error.issues.map((issue) => ({ path: issue.path.join("."), message: issue.message }));
-  const [first] = problems;
-  throw new Failure("request.malformed", `${first?.path ? `${first.path}: ` : ""}${first?.message}`, { details: { problems } });
+
+  /** The request's body, of at most `max` bytes. Its space is given back when the request ends, by `using`. */
+  async read(request: Request, max: number): Promise<{ readonly bytes: Uint8Array } & Disposable> {
+    const declared = Number(request.headers.get("content-length") ?? Number.NaN);
+    if (declared > max) throw tooLarge(max);
+    const size = Number.isInteger(declared) && declared >= 0 ? declared : max;
+    if (size > this.#free) throw new Failure("request.busy", "too many large requests at once");
+    this.#free -= size;
+    const release = (): void => {
+      this.#free += size;
+    };
+    try {
+      const bytes = Number.isInteger(declared) ? new Uint8Array(await request.arrayBuffer()) : await gather(request, max);
+      if (bytes.length > max) throw tooLarge(max);
+      return { bytes, [Symbol.dispose]: release };
+    } catch (error) {
+      release();
+      if (error instanceof Failure) throw error;
+      throw new Failure("request.malformed", "the body broke off", { cause: error });
+    }
+  }
+}
+
+async function gather(request: Request, max: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body ?? []) {
+    size += chunk.length;
+    if (size > max) throw tooLarge(max);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function tooLarge(max: number): Failure {
+  return new Failure("request.too_large", `a request may have ${max} bytes here`);
 }

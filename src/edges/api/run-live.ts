@@ -1,21 +1,21 @@
-import type { SSEStreamingApi } from "hono/streaming";
 import type { LedgerEvent } from "../../contract/events.ts";
 import { isOver, LIVE_EVENTS } from "../../contract/wire.ts";
 import type { Live, LiveChunk } from "../../kernel/live.ts";
 import { readRun } from "../../records/sessions/runs.ts";
 import type { Store } from "../../store/store.ts";
+import type { Send } from "./route.ts";
 
 /**
  * A run as it happens: its text where the turn runs on this node, and in any case the finished run. The end is taken from the
  * ledger, so it comes also when another node, or a later daemon, finishes the turn.
  */
-export async function streamRun(store: Store, live: Live, runId: string, stream: SSEStreamingApi, signal: AbortSignal): Promise<void> {
+export async function streamRun(store: Store, live: Live, runId: string, send: Send, signal: AbortSignal): Promise<void> {
   const from = await store.ledger.horizon();
   const ended = new AbortController();
   const chunks = live.listen(runId, AbortSignal.any([signal, ended.signal]));
   const before = await readRun(store.read, runId);
   if (before && !isOver(before.status)) {
-    const sending = sendText(chunks, stream);
+    const sending = sendText(chunks, send);
     for await (const event of store.follow(from, signal)) if (ends(event, runId)) break;
     ended.abort();
     await sending;
@@ -23,13 +23,13 @@ export async function streamRun(store: Store, live: Live, runId: string, stream:
   ended.abort();
   if (signal.aborted) return;
   const run = await readRun(store.read, runId);
-  await stream.writeSSE({ event: LIVE_EVENTS.done, data: JSON.stringify(run) });
+  await send({ event: LIVE_EVENTS.done, data: run });
 }
 
-async function sendText(chunks: AsyncIterable<LiveChunk>, stream: SSEStreamingApi): Promise<void> {
+async function sendText(chunks: AsyncIterable<LiveChunk>, send: Send): Promise<void> {
   for await (const chunk of chunks) {
-    if (chunk.kind === "text") await stream.writeSSE({ event: LIVE_EVENTS.text, data: JSON.stringify({ text: chunk.text }) });
-    else await stream.writeSSE({ event: LIVE_EVENTS.restart, data: "{}" });
+    if (chunk.kind === "text") await send({ event: LIVE_EVENTS.text, data: { text: chunk.text } });
+    else await send({ event: LIVE_EVENTS.restart, data: {} });
   }
 }
 

@@ -1,0 +1,191 @@
+import type { Context } from "hono";
+import type { Caller } from "../../kernel/caller.ts";
+import { Failure } from "../../kernel/failure.ts";
+import type { Log } from "../../kernel/log.ts";
+import type { Tx } from "../../store/engine.ts";
+import type { Store } from "../../store/store.ts";
+import { type Authenticate, type Credential, identified } from "./credential.ts";
+import { cutOff } from "./cut-off.ts";
+import { eventStream } from "./event-stream.ts";
+import { once, type RecordAnswer, takeKey } from "./once.ts";
+import type { OpenCalls } from "./open-calls.ts";
+import { parsePart } from "./parse-part.ts";
+import { type BodySpace, MAX_BODY_BYTES } from "./read-body.ts";
+import { readJson } from "./read-json.ts";
+import type { Allowed, Call, CallRoute, PlainAnswer, RawRoute, Route, StreamRoute } from "./route.ts";
+
+export interface ServingParts {
+  readonly store: Store;
+  readonly log: Log;
+  readonly authenticate: Authenticate;
+  readonly calls: OpenCalls;
+  readonly bodies: BodySpace;
+  readonly stopping: AbortSignal;
+}
+
+/** Behind the routes that ask for no token. */
+const NOBODY: Caller = { kind: "channel", name: "", roles: [], run: null, step: null, call: null };
+
+type Known = Credential & { readonly token: string };
+
+/** Who calls, whether they may, what they send: in this order. Then the route's own handler. */
+export function serve(route: Route, parts: ServingParts): (context: Context) => Promise<Response> {
+  return async (context) => {
+    const end = parts.calls.begin();
+    try {
+      const known = await admit(route.allow, context, parts);
+      if (route.kind === "stream") return await openStream(route, context, known, parts);
+      if (route.kind === "raw") return await answerRaw(route, context, known, parts);
+      const guard = parts.calls.guard(known);
+      const signal = AbortSignal.any([context.req.raw.signal, parts.stopping, guard.signal]);
+      try {
+        return respond(route, await answerCall(route, context, known, signal, parts));
+      } finally {
+        guard.release();
+      }
+    } finally {
+      end();
+    }
+  };
+}
+
+async function admit(allow: Allowed, context: Context, parts: ServingParts): Promise<Known> {
+  if (allow === "anyone") return { caller: NOBODY, tokenId: null, token: "" };
+  const known = await identified(parts.authenticate, context.req.header("authorization"));
+  if (!allow.includes(known.caller.kind)) throw new Failure("request.forbidden", "this token may not do that");
+  return known;
+}
+
+async function answerCall(
+  route: CallRoute,
+  context: Context,
+  known: Known,
+  signal: AbortSignal,
+  parts: ServingParts,
+): Promise<PlainAnswer> {
+  using body = await readDeclaredBody(route, context, parts);
+  const key = route.method === "POST" ? takeKey(context.req.header("idempotency-key"), body.value) : null;
+  const parsed = route.body === undefined ? undefined : parsePart(route.body, body.value);
+  const run = (record: RecordAnswer): Promise<PlainAnswer> =>
+    route.handle(callOf(route, context, known.caller, parsed, signal, parts.store, record) as never);
+  if (key === null) return run(async () => {});
+  const content = { query: context.req.query(), body: body.value ?? null };
+  const path = new URL(context.req.url).pathname;
+  return once(
+    parts.store,
+    { caller: known.caller, method: route.method, path, content, key, lock: route.secret ? known.token : null },
+    run,
+  );
+}
+
+async function readDeclaredBody(
+  route: CallRoute,
+  context: Context,
+  parts: ServingParts,
+): Promise<{ readonly value: unknown } & Disposable> {
+  if (route.method === "GET" || route.method === "DELETE") return { value: undefined, [Symbol.dispose]: () => {} };
+  const body = await parts.bodies.read(context.req.raw, route.maxBodyBytes ?? MAX_BODY_BYTES);
+  try {
+    // A POST without a declared body may still be sent with `{}`, or with nothing but its idempotency key.
+    if (route.body === undefined && body.bytes.length === 0) return { value: undefined, [Symbol.dispose]: () => body[Symbol.dispose]() };
+    return { value: readJson(body.bytes), [Symbol.dispose]: () => body[Symbol.dispose]() };
+  } catch (error) {
+    body[Symbol.dispose]();
+    throw error;
+  }
+}
+
+function callOf(
+  route: CallRoute | StreamRoute,
+  context: Context,
+  caller: Caller,
+  body: unknown,
+  signal: AbortSignal,
+  store: Store,
+  record: RecordAnswer,
+): Call {
+  const params = context.req.param() as Readonly<Record<string, string>>;
+  const query = context.req.query();
+  return {
+    caller,
+    params: (route.params === undefined ? params : parsePart(route.params, params)) as Readonly<Record<string, string>>,
+    query: route.query === undefined ? query : parsePart(route.query, query),
+    body,
+    header: (name) => context.req.header(name),
+    signal,
+    record,
+    transact: (label, effect) =>
+      store.transact(
+        label,
+        async (tx: Tx) => {
+          const answer = await effect(tx);
+          await record(tx, answer);
+          return answer;
+        },
+        "locked",
+      ),
+  };
+}
+
+async function openStream(route: StreamRoute, context: Context, known: Known, parts: ServingParts): Promise<Response> {
+  const close = parts.calls.beginStream(known);
+  const guard = parts.calls.guard(known);
+  const ended = (): void => {
+    guard.release();
+    close();
+  };
+  const signal = AbortSignal.any([parts.stopping, guard.signal]);
+  try {
+    const call = callOf(
+      route,
+      context,
+      known.caller,
+      undefined,
+      AbortSignal.any([signal, context.req.raw.signal]),
+      parts.store,
+      async () => {},
+    );
+    const body = await route.open(call as never);
+    return eventStream(signal, parts.log, ended, body);
+  } catch (error) {
+    ended();
+    throw error;
+  }
+}
+
+async function answerRaw(route: RawRoute, context: Context, known: Known, parts: ServingParts): Promise<Response> {
+  const guard = parts.calls.guard(known);
+  const signal = AbortSignal.any([parts.stopping, guard.signal]);
+  try {
+    const response = await route.answer(await boundedRequest(route, context, parts, signal), known.caller, signal);
+    if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
+      guard.release();
+      return response;
+    }
+    const close = parts.calls.beginStream(known);
+    return cutOff(response, signal, () => {
+      guard.release();
+      close();
+    });
+  } catch (error) {
+    guard.release();
+    throw error;
+  }
+}
+
+async function boundedRequest(route: RawRoute, context: Context, parts: ServingParts, signal: AbortSignal): Promise<Request> {
+  const { method, url, headers } = context.req.raw;
+  const either = AbortSignal.any([signal, context.req.raw.signal]);
+  if (method === "GET" || method === "HEAD" || method === "DELETE") return new Request(url, { method, headers, signal: either });
+  using body = await parts.bodies.read(context.req.raw, route.maxBodyBytes ?? MAX_BODY_BYTES);
+  readJson(body.bytes);
+  return new Request(url, { method, headers, signal: either, body: Buffer.from(body.bytes) });
+}
+
+function respond(route: CallRoute, { status, body, headers }: PlainAnswer): Response {
+  const common = { "cache-control": "no-store", ...headers };
+  if (status === 204) return new Response(null, { status, headers: common });
+  if (route.contentType !== undefined)
+    return new Response(String(body), { status, headers: { ...common, "content-type": route.contentType } });
+  return Response.json(body, { status, headers: common });
+}
