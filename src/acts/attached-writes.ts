@@ -1,0 +1,117 @@
+import type { NewProposal, Pin, ProposedWrite } from "../contract/proposals.ts";
+import type { Caller } from "../kernel/caller.ts";
+import { Failure } from "../kernel/failure.ts";
+import type { HeldProposal } from "../records/agreements/proposal-rows.ts";
+import type { Tx } from "../store/engine.ts";
+
+export interface PoolHead {
+  readonly version: number;
+  readonly exists: boolean;
+}
+
+/** What agreements need of the pools. */
+export interface AttachedPools {
+  headsIn(tx: Tx, caller: Caller, pool: string, keys: readonly string[], lock: boolean): Promise<ReadonlyMap<string, PoolHead>>;
+  checkWriteIn(tx: Tx, caller: Caller, pool: string, keys: readonly string[]): Promise<void>;
+  writeIn(tx: Tx, caller: Caller, pool: string, writes: readonly PoolWriteLike[]): Promise<unknown>;
+}
+
+interface PoolWriteLike {
+  readonly key: string;
+  readonly value: unknown;
+  readonly ifVersion?: number | null;
+  readonly ttlMs?: number;
+  readonly note?: string;
+}
+
+/**
+ * The pins the proposal stands on: those it names, and what each attached write would replace, as it is now. A pin that has moved
+ * already and a write that would be refused now are told at once.
+ */
+export async function pinsOf(tx: Tx, pools: AttachedPools, caller: Caller, draft: NewProposal): Promise<Pin[]> {
+  const wanted: WantedPin[] = [
+    ...draft.pins,
+    ...draft.writes.map(({ pool, key, if_version }) => ({ pool, key, version: if_version, write: true })),
+  ];
+  const pins: Pin[] = [];
+  for (const [pool, group] of byPool(wanted)) {
+    await pools.checkWriteIn(
+      tx,
+      caller,
+      pool,
+      group.filter((pin) => pin.write).map((pin) => pin.key),
+    );
+    const heads = await pools.headsIn(tx, caller, pool, keysOf(group), false);
+    for (const pin of group) {
+      const current = currentVersion(heads, pin.key);
+      if (pin.version !== undefined && pin.version !== current) throw moved({ ...pin, version: pin.version }, current);
+      if (!pins.some((known) => known.pool === pool && known.key === pin.key)) pins.push({ pool, key: pin.key, version: current });
+    }
+  }
+  return pins;
+}
+
+interface WantedPin {
+  readonly pool: string;
+  readonly key: string;
+  /** Undefined: whatever is current. */
+  readonly version?: number | null | undefined;
+  readonly write?: boolean;
+}
+
+/** Holds every pinned entry until the transaction ends, pool after pool in one order for all. Answers what has moved, if anything. */
+export async function movedPin(tx: Tx, pools: AttachedPools, proposal: HeldProposal): Promise<Failure | undefined> {
+  for (const [pool, pins] of byPool(proposal.pins)) {
+    const heads = await pools.headsIn(tx, proposal.caller, pool, keysOf(pins), true);
+    for (const pin of pins) {
+      const current = currentVersion(heads, pin.key);
+      if (current !== pin.version) return moved(pin, current);
+    }
+  }
+  return undefined;
+}
+
+/** Every attached write, as the proposer's; whatever is refused takes all of the transaction with it. */
+export async function writeAttached(tx: Tx, pools: AttachedPools, proposal: HeldProposal): Promise<void> {
+  for (const [pool, writes] of byPool(proposal.writes)) {
+    await pools.writeIn(
+      tx,
+      proposal.caller,
+      pool,
+      writes.map((write) => asPoolWrite(write, proposal.pins)),
+    );
+  }
+}
+
+function asPoolWrite({ pool, key, value, ttl, note }: ProposedWrite, pins: readonly Pin[]): PoolWriteLike {
+  const pin = pins.find((each) => each.pool === pool && each.key === key);
+  return {
+    key,
+    value,
+    ifVersion: pin?.version ?? null,
+    ...(ttl === undefined ? {} : { ttlMs: ttl }),
+    ...(note === undefined ? {} : { note }),
+  };
+}
+
+function byPool<T extends { readonly pool: string; readonly key: string }>(items: readonly T[]): [string, T[]][] {
+  const sorted = items.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+  return [...Map.groupBy(sorted, (item) => item.pool)].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function keysOf(items: readonly { readonly key: string }[]): string[] {
+  return [...new Set(items.map((item) => item.key))];
+}
+
+function currentVersion(heads: ReadonlyMap<string, PoolHead>, key: string): number | null {
+  const head = heads.get(key);
+  return head?.exists ? head.version : null;
+}
+
+function moved({ pool, key, version }: Pin, current: number | null): Failure {
+  const say = (each: number | null): string => (each === null ? "absent" : `at version ${each}`);
+  return new Failure("pool.conflict", `${pool}/${key} was pinned ${say(version)} and is ${say(current)}`, {
+    details: { pool, key, pinned: version, version: current },
+    hint: "Read the entry again and propose anew.",
+  });
+}
