@@ -85,9 +85,9 @@ export const BUGS: readonly PlantedBug[] = [
   },
   {
     name: "a failed operation of a batch is not taken back",
-    file: GROUP_COMMIT,
-    from: 'return tx.wrote ? "spoiled" : "whole";',
-    to: 'return tx.wrote && error === undefined ? "spoiled" : "whole";',
+    file: "src/store/sqlite/run-bodies.ts",
+    from: "this.#end(tx, outcome, tx.wrote);",
+    to: "this.#end(tx, outcome, tx.wrote && error === undefined);",
     tests: ["test/contract/transactions.test.ts"],
     filter: "SQLite",
   },
