@@ -18,7 +18,8 @@ export interface AttachedPools {
 
 interface PoolWriteLike {
   readonly key: string;
-  readonly value: unknown;
+  readonly value?: unknown;
+  readonly remove?: true;
   readonly ifVersion?: number | null;
   readonly ttlMs?: number;
   readonly note?: string;
@@ -83,12 +84,12 @@ export async function writeAttached(tx: Tx, pools: AttachedPools, proposal: Held
   }
 }
 
-function asPoolWrite({ pool, key, value, ttl, note }: ProposedWrite, pins: readonly Pin[]): PoolWriteLike {
+function asPoolWrite({ pool, key, value, remove, ttl, note }: ProposedWrite, pins: readonly Pin[]): PoolWriteLike {
   const pin = pins.find((each) => each.pool === pool && each.key === key);
   return {
     key,
-    value,
     ifVersion: pin?.version ?? null,
+    ...(remove ? { remove } : { value }),
     ...(ttl === undefined ? {} : { ttlMs: ttl }),
     ...(note === undefined ? {} : { note }),
   };

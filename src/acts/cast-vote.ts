@@ -4,13 +4,19 @@ import { Failure } from "../kernel/failure.ts";
 import type { HeldProposal } from "../records/agreements/proposal-rows.ts";
 import { mayRead, mayVote, noSuchProposal } from "../records/agreements/visibility.ts";
 import type { Tx } from "../store/engine.ts";
-import { type AgreementParts, decideIn, orAborted } from "./decide-proposal.ts";
+import { type AgreementParts, decideIn, orAborted, type RecordProposal } from "./decide-proposal.ts";
 
 /**
  * Counts a vote, and decides the proposal with it where that makes the outcome certain. The first vote of an identity stands: a
  * repeat, whatever it says, changes nothing and answers with the proposal. A vote that comes too late decides it instead.
  */
-export async function castVote(parts: AgreementParts, caller: Caller, id: string, { vote, hash }: NewVote): Promise<Proposal> {
+export async function castVote(
+  parts: AgreementParts,
+  caller: Caller,
+  id: string,
+  { vote, hash }: NewVote,
+  record?: RecordProposal,
+): Promise<Proposal> {
   const { store, agreements } = parts;
   const { counted, proposal } = await orAborted((refused) =>
     store.transact(
@@ -23,7 +29,10 @@ export async function castVote(parts: AgreementParts, caller: Caller, id: string
           const causedBy = !repeated && inTime ? await agreements.voteIn(tx, held, caller.name, vote) : held.opened;
           await decideIn(parts, tx, held, { actor: caller.name, causedBy }, refused);
         }
-        return { counted: repeated || inTime, proposal: (await agreements.readIn(tx, id)) as Proposal };
+        const counted = repeated || inTime;
+        const proposal = (await agreements.readIn(tx, id)) as Proposal;
+        if (counted) await record?.(tx, proposal);
+        return { counted, proposal };
       },
       "locked",
     ),

@@ -1,3 +1,4 @@
+import type { Proposal } from "../contract/proposals.ts";
 import { type Failure, isFailure } from "../kernel/failure.ts";
 import type { Agreements } from "../records/agreements/agreements.ts";
 import type { HeldProposal } from "../records/agreements/proposal-rows.ts";
@@ -11,6 +12,9 @@ export interface AgreementParts {
   readonly agreements: Agreements;
   readonly pools: AttachedPools;
 }
+
+/** Keeps the answer with its effect: called in the transaction that has it. */
+export type RecordProposal = (tx: Tx, proposal: Proposal) => Promise<void>;
 
 /** Who brought the decision about, and by which event. */
 export interface Cause {

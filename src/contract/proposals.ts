@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { entryKey } from "./pools.ts";
 import { duration, identifier, text } from "./text.ts";
 
 export const MAX_ELECTORS = 1_000;
@@ -17,18 +18,25 @@ const rule = z.union([z.enum(["all", "majority"]), z.strictObject({ k: z.int().p
 export type Rule = z.output<typeof rule>;
 
 /** An entry that must still be the same when it is decided. `null`: there must still be none. */
-const pin = z.strictObject({ pool: identifier, key: identifier, version: z.int().positive().nullable() });
+const pin = z.strictObject({ pool: identifier, key: entryKey, version: z.int().positive().nullable() });
 export type Pin = z.output<typeof pin>;
 
-const write = z.strictObject({
-  pool: identifier,
-  key: identifier,
-  value: z.json(),
-  /** The version this write replaces, `null` for a new key. Left out: whatever is current when the proposal is opened. */
-  if_version: z.int().positive().nullable().optional(),
-  ttl: duration.optional(),
-  note: text(1_000).optional(),
-});
+const write = z
+  .strictObject({
+    pool: identifier,
+    key: entryKey,
+    value: z.unknown().optional(),
+    /** True: the entry goes, and `value` is left out. */
+    remove: z.literal(true).optional(),
+    /** The version this write replaces, `null` for a new key. Left out: whatever is current when the proposal is opened. */
+    if_version: z.int().positive().nullable().optional(),
+    ttl: duration.optional(),
+    note: text(2_000).optional(),
+  })
+  .refine((each) => (each.value === undefined) === (each.remove === true), {
+    path: ["value"],
+    message: "expected a value, or remove: true",
+  });
 export type ProposedWrite = z.output<typeof write>;
 
 const elector = identifier.refine(
