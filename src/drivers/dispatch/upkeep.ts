@@ -10,18 +10,26 @@ import type { DeadWork } from "../../store/work-queue.ts";
 const EVERY_MS = 1_000;
 const DEAD_AT_ONCE = 100;
 
+/** What a room has to do every second: a bounded amount, safe on many nodes. */
+export interface Chore {
+  readonly name: string;
+  run(): Promise<unknown>;
+}
+
 /** What somebody has to do now and then; every node does it, and it does not matter which comes first. */
 export class Upkeep {
   readonly #store: Store;
   readonly #node: string;
   readonly #log: Log;
+  readonly #chores: readonly Chore[];
   readonly #stopping = new AbortController();
   #loop: Promise<void> | undefined;
 
-  constructor(store: Store, node: string, log: Log) {
+  constructor(store: Store, node: string, log: Log, chores: readonly Chore[] = []) {
     this.#store = store;
     this.#node = node;
     this.#log = log;
+    this.#chores = chores;
   }
 
   start(): void {
@@ -37,7 +45,17 @@ export class Upkeep {
   async round(): Promise<void> {
     await this.#store.queue.reap();
     for (const dead of await this.#store.queue.dead(DEAD_AT_ONCE, [TURN_WORK, DELIVERY_WORK])) await this.#bury(dead);
+    for (const chore of this.#chores) await this.#chore(chore);
     await this.#store.sealer.seal(this.#node);
+  }
+
+  /** One that fails keeps none of the others from being done. */
+  async #chore({ name, run }: Chore): Promise<void> {
+    try {
+      await run();
+    } catch (error) {
+      this.#log.warn("a chore failed; trying again", { chore: name, code: asFailure(error).code, error: asFailure(error).message });
+    }
   }
 
   async #bury(dead: DeadWork): Promise<void> {
