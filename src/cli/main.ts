@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { explain, type GlobalOptions } from "./terminal.ts";
+import { tokenCommands } from "./token-commands.ts";
 
 const WRONG_USAGE = 2;
 
@@ -54,6 +55,7 @@ function commands(done: (exit: number) => void): Command {
     .action(async (file: string, _own, command: Command) =>
       done(await (await import("./restore.ts")).restore(file, command.optsWithGlobals())),
     );
+  tokenCommands(program, done);
   return program;
 }
 

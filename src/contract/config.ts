@@ -1,7 +1,12 @@
 import { z } from "zod";
+import { RESERVED_NAMES } from "./tokens.ts";
 
 /** Ids become folder names and parts of session keys, so they are plain. */
-const agentId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "an agent's id is 1 to 64 letters, digits, _ and -");
+const agentId = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "an agent's id is 1 to 64 letters, digits, _ and -")
+  .refine((id) => !RESERVED_NAMES.includes(id.toLowerCase()), "this name is reserved; an agent needs another");
+const roleName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "a role is 1 to 64 letters, digits, _ and -");
 const modelName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]*\/\S+$/, "expected <provider>/<model>, for example offline/demo")
@@ -9,7 +14,12 @@ const modelName = z
 const personality = z.string().max(100_000);
 
 const agentConfig = z
-  .strictObject({ default: z.boolean().optional(), model: modelName.optional(), personality: personality.optional() })
+  .strictObject({
+    default: z.boolean().optional(),
+    model: modelName.optional(),
+    personality: personality.optional(),
+    roles: z.array(roleName).max(50).optional(),
+  })
   // `coder:` with nothing after it is an agent that inherits everything.
   .nullable()
   .transform((agent) => agent ?? {});

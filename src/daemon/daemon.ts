@@ -15,6 +15,7 @@ import { noCrashPoints, type ReachedPoint } from "../kernel/crash-points.ts";
 import { asFailure } from "../kernel/failure.ts";
 import { idSource } from "../kernel/ids.ts";
 import { systemRandom } from "../kernel/random.ts";
+import { Access } from "../records/access/access.ts";
 import { AgentRegistry } from "../records/agents/registry.ts";
 import type { Whereabouts } from "../settings/home.ts";
 import { loadSettings } from "../settings/load-settings.ts";
@@ -76,6 +77,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const operatorToken = ensureOperatorToken(home, systemRandom);
 
   const agents = new AgentRegistry(config);
+  const access = new Access(store, agents, newId, systemRandom);
   const models = modelRegistry([offlineProvider]);
   const live = new LiveHub();
   const turn = takeTurn({ store, agents, models, live, newId, reached, turnMs: TURN_MS });
@@ -89,9 +91,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const app = createApp({
     store,
     log,
-    routes: allRoutes({ store, accept, live, version, node, isReady: () => ready }),
-    authenticate: operatorOr(operatorToken, async () => undefined),
-    stillValid: async () => new Set(),
+    routes: allRoutes({ store, accept, live, access, version, node, isReady: () => ready }),
+    authenticate: operatorOr(operatorToken, (token) => access.authenticate(token)),
+    stillValid: (ids) => access.stillValid(ids),
     host,
     version,
     stopping: streams.signal,

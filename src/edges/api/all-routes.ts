@@ -1,19 +1,22 @@
 import type { Accept } from "../../drivers/intake/accept.ts";
 import type { Live } from "../../kernel/live.ts";
+import type { Access } from "../../records/access/access.ts";
 import type { Store } from "../../store/store.ts";
 import { eventRoutes } from "./event-routes.ts";
 import { messageRoutes } from "./message-routes.ts";
 import type { Route } from "./route.ts";
 import { type SystemParts, systemRoutes } from "./system-routes.ts";
+import { tokenRoutes } from "./token-routes.ts";
 
 /** What the routes of all rooms need. A room adds what it needs here, and its list below. */
 export interface RouteParts extends SystemParts {
   readonly store: Store;
   readonly accept: Accept;
   readonly live: Live;
+  readonly access: Access;
 }
 
 export function allRoutes(parts: RouteParts): Route[] {
   const { store, accept, live } = parts;
-  return [...systemRoutes(parts), ...messageRoutes(store, accept, live), ...eventRoutes(store)];
+  return [...systemRoutes(parts), ...messageRoutes(store, accept, live), ...eventRoutes(store), ...tokenRoutes(parts.access)];
 }

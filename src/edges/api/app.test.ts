@@ -1,15 +1,19 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Validator } from "@seriousme/openapi-schema-validator";
 import type { Hono } from "hono";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { configSchema } from "../../contract/config.ts";
 import { errorBody } from "../../contract/wire.ts";
 import { intake } from "../../drivers/intake/accept.ts";
+import { OPERATOR } from "../../kernel/caller.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { noCrashPoints } from "../../kernel/crash-points.ts";
 import { idSource } from "../../kernel/ids.ts";
 import { systemRandom } from "../../kernel/random.ts";
+import { Access } from "../../records/access/access.ts";
+import { AgentRegistry } from "../../records/agents/registry.ts";
 import { openStore, type Store } from "../../store/store.ts";
 import { LiveHub } from "../../turns/live-hub.ts";
 import { allRoutes } from "./all-routes.ts";
@@ -18,14 +22,18 @@ import { operatorOr } from "./credential.ts";
 
 const TOKEN = "t".repeat(43);
 const folder = mkdtempSync(join(tmpdir(), "guildhall-api-"));
+const newId = idSource(systemClock, systemRandom);
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
 const stopping = new AbortController();
 let store: Store;
 let ready = true;
 let app: Hono;
+let access: Access;
 
 beforeAll(async () => {
   store = await openStore(`sqlite:${join(folder, "state.db")}`);
+  const agents = new AgentRegistry(configSchema.parse({ agents: { main: {}, coder: {} } }));
+  access = new Access(store, agents, newId, systemRandom);
   app = appFor("127.0.0.1");
 });
 afterAll(async () => {
@@ -35,13 +43,13 @@ afterAll(async () => {
 });
 
 function appFor(host: string): Hono {
-  const accept = intake(store, configSchema.parse({}), idSource(systemClock, systemRandom), noCrashPoints);
+  const accept = intake(store, configSchema.parse({}), newId, noCrashPoints);
   return createApp({
     store,
     log: quiet,
-    routes: allRoutes({ store, accept, live: new LiveHub(), version: "0.0.0", node: "n", isReady: () => ready }),
-    authenticate: operatorOr(TOKEN, async () => undefined),
-    stillValid: async () => new Set(),
+    routes: allRoutes({ store, accept, live: new LiveHub(), access, version: "0.0.0", node: "n", isReady: () => ready }),
+    authenticate: operatorOr(TOKEN, (token) => access.authenticate(token)),
+    stillValid: (ids) => access.stillValid(ids),
     host,
     version: "0.0.0",
     stopping: stopping.signal,
@@ -194,4 +202,95 @@ describe("the event stream", () => {
   test("a number that is none: 422", async () => {
     for (const after of ["x", "-1", "1e3", "9".repeat(20)]) expect((await call(`/api/events?after=${after}`)).status).toBe(422);
   });
+});
+
+describe("scopes", () => {
+  const as = async (scope: string) => ({ authorization: `Bearer ${(await access.create(OPERATOR, { scope })).token}` });
+
+  test("a reader looks and changes nothing", async () => {
+    const headers = await as("read");
+    const { runId } = (await post({ ...message, id: "seen" })).body;
+    expect((await call(`/api/runs/${runId}`, { headers })).status).toBe(200);
+    for (const [method, path] of [
+      ["POST", "/api/messages"],
+      ["POST", "/api/tokens"],
+      ["GET", "/api/tokens"],
+      ["DELETE", "/api/tokens/x"],
+    ] as const) {
+      const answer = await call(path, { method, headers, ...(method === "POST" ? { body: "{}" } : {}) });
+      expect([path, answer.status, answer.body.error.code]).toEqual([path, 403, "request.forbidden"]);
+    }
+  });
+
+  test("an agent sees its own runs; another's are as if there were none", async () => {
+    const { runId } = (await post({ ...message, id: "mine" })).body;
+    expect((await call(`/api/runs/${runId}`, { headers: await as("agent:main") })).status).toBe(200);
+    const other = await call(`/api/runs/${runId}`, { headers: await as("agent:coder") });
+    const none = await call(`/api/runs/${"0".repeat(20)}`, { headers: await as("agent:coder") });
+    expect(other.body.error.message.replace(runId, "x")).toBe(none.body.error.message.replace("0".repeat(20), "x"));
+    expect([other.status, other.body.error.code]).toEqual([none.status, none.body.error.code]);
+    expect((await call(`/api/runs/${runId}/live`, { headers: await as("agent:coder") })).status).toBe(404);
+  });
+
+  test("a channel posts messages of its own platform and account, and does not choose the agent", async () => {
+    const headers = await as("channel:test/work");
+    const send = (change: object) =>
+      call("/api/messages", { method: "POST", headers, body: JSON.stringify({ ...message, account: "work", ...change }) });
+    expect((await send({ id: "own" })).status).toBe(202);
+    for (const foreign of [{ platform: "other" }, { account: "home" }, { agent: "main" }]) expect((await send(foreign)).status).toBe(403);
+    expect((await call("/api/events", { headers })).status).toBe(403);
+  });
+
+  test("only those who oversee follow the ledger", async () => {
+    for (const scope of ["agent:main", "guest:visitor"]) expect((await call("/api/events", { headers: await as(scope) })).status).toBe(403);
+  });
+
+  test("a scope nobody has is refused by name", async () => {
+    for (const scope of ["admin", "agent:", "guest:Über", "guest:a b", "channel:", "operator ", "agent:nobody", "guest:main"]) {
+      const answer = await call("/api/tokens", { method: "POST", body: JSON.stringify({ scope }) });
+      expect([scope, answer.status]).toEqual([scope, scope === "agent:nobody" ? 404 : 422]);
+    }
+  });
+
+  test("tokens are made, listed without their secrets, and revoked", async () => {
+    const made = await call("/api/tokens", { method: "POST", body: JSON.stringify({ scope: "guest:ann", name: "laptop" }) });
+    expect([made.status, made.body.scope]).toEqual([201, "guest:ann"]);
+    const headers = { authorization: `Bearer ${made.body.token}` };
+    expect((await call("/api/openapi.json", { headers })).status).toBe(200);
+    const { body } = await call("/api/tokens");
+    expect(body.tokens.find(({ id }: { id: string }) => id === made.body.id)).toMatchObject({ name: "laptop", revokedAt: null });
+    expect(JSON.stringify(body)).not.toContain(made.body.token);
+    expect((await call(`/api/tokens/${made.body.id}`, { method: "DELETE" })).body.revokedAt).toBeGreaterThan(0);
+    expect((await call("/api/openapi.json", { headers })).status).toBe(401);
+  });
+});
+
+describe("what a body may be", () => {
+  test.each([
+    ["100,000 levels of lists", "[".repeat(100_000)],
+    ["100,000 levels of maps", '{"a":'.repeat(100_000)],
+    ["101 levels, closed", `${"[".repeat(101)}${"]".repeat(101)}`],
+    ["__proto__", '{"__proto__": {"x": 1}}'],
+    ["__proto__ in disguise, deep inside", '{"id": [[{"__pr\\u006fto__": 1}]]}'],
+    ["bytes that are no text", new Uint8Array([0x22, 0xff, 0x22])],
+  ])("%s: 422", async (_name, body) => {
+    const began = performance.now();
+    const answer = await call("/api/messages", { method: "POST", body });
+    expect([answer.status, answer.body.error.code]).toEqual([422, "request.malformed"]);
+    expect(performance.now() - began).toBeLessThan(500);
+  });
+
+  test("brackets inside a text are no levels", async () => {
+    expect((await post({ ...message, id: "brackets", text: `${"[".repeat(200)}"\\` })).status).toBe(202);
+  });
+});
+
+test("the API describes itself, and the description is valid", async () => {
+  const { body } = await call("/api/openapi.json");
+  expect(await new Validator().validate(structuredClone(body))).toMatchObject({ valid: true });
+  expect(Object.keys(body.paths)).toContain("/api/runs/{id}");
+  const references = [...JSON.stringify(body).matchAll(/"\$ref":"#\/components\/(\w+)\/(\w+)"/g)];
+  expect(references.length).toBeGreaterThan(0);
+  for (const [, kind, name] of references) expect(body.components[kind as string]).toHaveProperty(name as string);
+  expect(JSON.stringify(body)).not.toMatch(/"\$ref":"#(?!\/components\/)/);
 });

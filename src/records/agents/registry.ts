@@ -8,6 +8,8 @@ export interface Agent {
   readonly model: string;
   readonly personality: string | null;
   readonly isDefault: boolean;
+  /** What mail to `role:<role>` and the like reach it by. */
+  readonly roles: readonly string[];
 }
 
 /** The agents of one revision of the config, with everything they inherit. */
@@ -24,6 +26,7 @@ export class AgentRegistry {
           model: own.model ?? config.model ?? DEFAULT_MODEL,
           personality: own.personality ?? config.personality ?? null,
           isDefault: id === chosen,
+          roles: own.roles ?? [],
         },
       ]),
     );
