@@ -54,7 +54,7 @@ export class Claims {
   readonly #store: Store;
   readonly #limits: ClaimLimits;
   readonly #line: WaitingLine;
-  #tidied = performance.now();
+  #tidied = Number.NEGATIVE_INFINITY;
 
   constructor(store: Store, node: string, limits: Partial<ClaimLimits> = {}) {
     this.#store = store;
