@@ -12,6 +12,9 @@ export interface Child<Result> {
   readonly result: Promise<Result>;
   /** Tells the child to go on (see `whenTold`). */
   go(): void;
+  /** Stops the process where it stands, as a suspended machine or a long pause does; nothing in it runs until it is woken. */
+  freeze(): void;
+  wake(): void;
 }
 
 /** Starts a file of this folder as a process of its own; what is measured happens there, with nothing else on its event loop. */
@@ -42,7 +45,13 @@ export function startChild<Result>(file: string, task: unknown, environment: Rea
     (error) => ready.reject(error),
   );
   ready.promise.catch(() => {});
-  return { ready: ready.promise, result: done.promise, go: () => void (child as ChildProcess).send({ go: true }) };
+  return {
+    ready: ready.promise,
+    result: done.promise,
+    go: () => void (child as ChildProcess).send({ go: true }),
+    freeze: () => void child.kill("SIGSTOP"),
+    wake: () => void child.kill("SIGCONT"),
+  };
 }
 
 export function runChild<Result>(file: string, task: unknown, environment?: Readonly<Record<string, string>>): Promise<Result> {

@@ -16,13 +16,17 @@ interface Benchmark {
 
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   store: { about: "durable writes, work queue, wake-up, point reads (parts: writes queue wake reads)", load: () => import("./store.ts") },
+  "side-by-side": {
+    about: "what goes wrong in LangGraph.js, Mastra and here (parts: lost-updates isolation double-resume zombie)",
+    load: () => import("./side-by-side.ts"),
+  },
 };
 
 const USAGE = `npm run bench -- <name> [part…] [--rounds n] [--json]\n
 ${Object.entries(BENCHMARKS)
-  .map(([name, { about }]) => `  ${name.padEnd(8)} ${about}`)
+  .map(([name, { about }]) => `  ${name.padEnd(12)} ${about}`)
   .join("\n")}
-  all      every one of them`;
+  all          every one of them`;
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({

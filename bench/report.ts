@@ -1,6 +1,6 @@
 import type { Spread } from "./spread.ts";
 
-export type Unit = "/s" | "ms" | "per write";
+export type Unit = "/s" | "ms" | "MiB" | "per write" | "lost" | "leaked" | "run twice" | "let through";
 export type Goal = { readonly atLeast: number } | { readonly atMost: number };
 
 export interface Figure {
@@ -12,6 +12,8 @@ export interface Figure {
   readonly ratio?: Spread;
   /** For the median of the ratio; without a ratio, for the median of the value. */
   readonly goal?: Goal;
+  /** What was done and what happened, where a figure alone would not tell. */
+  readonly words?: readonly string[];
 }
 
 export interface Section {
@@ -43,9 +45,13 @@ const HEAD = ["", "figure", "compared with", "", "ratio (min–max)", "goal", ""
 export function asTable(sections: readonly Section[]): string {
   return sections
     .map(({ title, notes, figures }) =>
-      [title, ...notes.map((note) => `  ${note}`), "", ...align([HEAD, ...figures.map(cells)]), ""].join("\n"),
+      [title, ...notes.map((note) => `  ${note}`), "", ...withWords(align([HEAD, ...figures.map(cells)]), figures), ""].join("\n"),
     )
     .join("\n");
+}
+
+function withWords([head = "", ...lines]: readonly string[], figures: readonly Figure[]): string[] {
+  return [head, ...lines.flatMap((line, index) => [line, ...(figures[index]?.words ?? []).map((word) => `      ${word}`)])];
 }
 
 function cells({ name, unit, value, against, ratio, ...figure }: Figure): string[] {
@@ -72,9 +78,14 @@ function plain(value: number): string {
 }
 
 function align(rows: readonly (readonly string[])[]): string[] {
+  // Only the first row says something in every column.
+  const used = rows[0]?.map((_, column) => rows.slice(1).some((row) => row[column])) ?? [];
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   const rightAligned = new Set([1, 3]);
   return rows.map((row) =>
-    `  ${row.map((cell, column) => (rightAligned.has(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0))).join("  ")}`.trimEnd(),
+    `  ${row
+      .map((cell, column) => (rightAligned.has(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0)))
+      .filter((_, column) => used[column])
+      .join("  ")}`.trimEnd(),
   );
 }
