@@ -119,6 +119,14 @@ export class Claims {
     tx.hint("claims");
   }
 
+  /** Whatever this holder has: for one that has gone away for good. */
+  async releaseAllIn(tx: Tx, actor: string, holder: string): Promise<number> {
+    const rows = await tx.all<ClaimRow>`delete from claims where holder = ${holder} and expires_at > now_ms() returning ${COLUMNS}`;
+    for (const row of rows) await this.#tell(tx, "claim.released", actor, row);
+    if (rows.length > 0) tx.hint("claims");
+    return rows.length;
+  }
+
   /** Stops the transaction unless the fence holds this resource now, and keeps it held until the transaction ends. */
   async guard(tx: Tx, resource: string, fence: number): Promise<void> {
     const row = await tx.get<{ name: string }>`select name from claims

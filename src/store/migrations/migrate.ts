@@ -10,9 +10,10 @@ import { pools } from "./004-pools.ts";
 import { claims } from "./005-claims.ts";
 import { mailbox } from "./006-mailbox.ts";
 import { agreements } from "./007-agreements.ts";
+import { guests } from "./008-guests.ts";
 import type { Migration } from "./migration.ts";
 
-export const MIGRATIONS: readonly Migration[] = [groundFloor, sessions, access, pools, claims, mailbox, agreements];
+export const MIGRATIONS: readonly Migration[] = [groundFloor, sessions, access, pools, claims, mailbox, agreements, guests];
 
 interface Applied {
   readonly version: number;
