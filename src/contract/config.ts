@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { poolsConfig } from "./pools.ts";
 import { RESERVED_NAMES } from "./tokens.ts";
 
 /** Ids become folder names and parts of session keys, so they are plain. */
@@ -48,6 +49,7 @@ export const configSchema = z.strictObject({
   personality: personality.optional(),
   unrouted: z.enum(["default", "refuse"]).default("default"),
   agents: agentsConfig.default({ main: {} }),
+  pools: poolsConfig.default({}),
   store: z
     .string()
     .regex(/^(sqlite|postgres(ql)?:\/\/.+)$/, "expected sqlite or postgres://…")

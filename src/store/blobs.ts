@@ -1,7 +1,7 @@
 import { sha256 } from "../kernel/canonical-json.ts";
 import type { ReachedPoint } from "../kernel/crash-points.ts";
 import type { Scope } from "../kernel/scope.ts";
-import type { Engine, Tx } from "./engine.ts";
+import type { Engine, Reads, Tx } from "./engine.ts";
 import { scopeKey, wholeMs } from "./keys.ts";
 
 /**
@@ -27,8 +27,8 @@ export class Blobs {
     return hash;
   }
 
-  async get(hash: string): Promise<Uint8Array | undefined> {
-    const row = await this.#engine.reads.get<{ bytes: Uint8Array }>`select bytes from blobs where hash = ${hash}`;
+  async get(hash: string, reads: Reads = this.#engine.reads): Promise<Uint8Array | undefined> {
+    const row = await reads.get<{ bytes: Uint8Array }>`select bytes from blobs where hash = ${hash}`;
     return row && new Uint8Array(row.bytes);
   }
 

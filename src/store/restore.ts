@@ -45,7 +45,7 @@ async function insert(engine: Engine, tx: Tx, table: Table, cells: Cells): Promi
 }
 
 /**
- * Fences, and the ids of work, must stay above all that were given out after the backup was made, which nobody knows: they jump
+ * Fences, and the ids of work and of reads, must stay above all that were given out after the backup was made, which nobody knows: they jump
  * to the time in microseconds, which no counter reaches by counting. Owners of the past are gone, so their work is ready again.
  */
 async function afterLoad(engine: Engine, tx: Tx, fence: number): Promise<void> {
@@ -53,11 +53,14 @@ async function afterLoad(engine: Engine, tx: Tx, fence: number): Promise<void> {
     await tx.run`update counters set value = max(${fence}, now_ms() * 1000) where name = 'fence'`;
     await tx.run`delete from sqlite_sequence where name = 'work'`;
     await tx.run`insert into sqlite_sequence (name, seq) values ('work', cast(now_ms() * 1000 as integer))`;
+    await tx.run`delete from sqlite_sequence where name = 'pool_reads'`;
+    await tx.run`insert into sqlite_sequence (name, seq) values ('pool_reads', cast(now_ms() * 1000 as integer))`;
     await tx.run`insert into document_terms (document_terms) values ('rebuild')`;
   } else {
     await tx.get`select setval('fences', greatest(cast(${fence} as bigint), now_ms() * 1000))`;
     await tx.get`select setval('ledger_seq', max(seq)) from ledger having max(seq) is not null`;
     await tx.get`select setval(pg_get_serial_sequence('work', 'id'), now_ms() * 1000)`;
+    await tx.get`select setval(pg_get_serial_sequence('pool_reads', 'id'), now_ms() * 1000)`;
     await tx.get`select setval(pg_get_serial_sequence('documents', 'doc'), (select coalesce(max(doc), 0) + 1 from documents), false)`;
   }
   const jump = sql`(now_ms() * 1000)`;

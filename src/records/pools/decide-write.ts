@@ -1,0 +1,97 @@
+import { LARGEST_MAX_BYTES } from "../../contract/pools.ts";
+import { type Caller, isNamed } from "../../kernel/caller.ts";
+import { Failure } from "../../kernel/failure.ts";
+import { noEntry } from "./access.ts";
+import type { Head } from "./heads.ts";
+import { buildsOnCurrent, combine } from "./policies.ts";
+import type { KeyRules } from "./rules.ts";
+import { type StoredText, storedText } from "./values.ts";
+import { entryOf, type VersionRow } from "./version-rows.ts";
+
+export interface PoolWrite {
+  readonly key: string;
+  readonly value?: unknown;
+  /** The version it replaces; null: there must be no entry yet. */
+  readonly ifVersion?: number | null;
+  readonly ttlMs?: number | null;
+  readonly note?: string | null;
+  readonly remove?: true;
+}
+
+export interface Decided {
+  readonly write: PoolWrite;
+  readonly head: Head;
+  /** `same`: the current entry stands. */
+  readonly outcome: "same" | "remove" | "put";
+  readonly stored: StoredText | null;
+  readonly spills: boolean;
+  /** What the new value contains of the old one. */
+  readonly base: VersionRow | undefined;
+  readonly external: boolean;
+  /** A rule of the key raised what would have been external. */
+  readonly endorsed: boolean;
+  readonly ttlMs: number | null;
+}
+
+/** What the write would do, or why it may not. Nothing is changed here. `currentValue` in full, also where it was spilled. */
+export function decideWrite(
+  caller: Caller,
+  pool: string,
+  write: PoolWrite,
+  rules: KeyRules,
+  head: Head,
+  tainted: boolean,
+  currentValue: unknown,
+): Decided {
+  const { key } = write;
+  const { current } = head;
+  refuseConflict(pool, write, rules, current);
+  const plain = { write, head, stored: null, spills: false, base: undefined, external: false, endorsed: false, ttlMs: null };
+  if (write.remove) {
+    if (!current) throw noEntry(pool, key);
+    return { ...plain, outcome: "remove" };
+  }
+  const base = buildsOnCurrent(rules.policy) ? current : undefined;
+  const combined = combine(rules.policy, key, base && currentValue, write.value);
+  if (combined.same) return { ...plain, outcome: "same", base };
+  rules.check?.(key, combined.value);
+  const stored = storedText(key, combined.value);
+  const limit = rules.spills ? LARGEST_MAX_BYTES : rules.maxBytes;
+  if (stored.size > limit)
+    throw new Failure("pool.too_large", `the value of "${key}" has ${stored.size} bytes; ${limit} are possible`, {
+      details: { key, size: stored.size, max: limit },
+    });
+  const raised = tainted && isNamed(caller, rules.endorsers);
+  // What was there before is not the writer's to endorse.
+  const external = (tainted && !raised) || base?.external === 1;
+  const ttlMs = write.ttlMs ?? rules.ttlMs;
+  return {
+    write,
+    head,
+    outcome: "put",
+    stored,
+    spills: stored.size > rules.maxBytes,
+    base,
+    external,
+    endorsed: raised && !external,
+    ttlMs,
+  };
+}
+
+function refuseConflict(pool: string, write: PoolWrite, rules: KeyRules, current: VersionRow | undefined): void {
+  const { key, ifVersion } = write;
+  const expected = ifVersion === undefined ? undefined : (ifVersion ?? undefined);
+  if (ifVersion !== undefined) {
+    if (current?.version === expected) return;
+    throw conflict(pool, key, current, ifVersion === null ? "there must be none yet" : `the write is for version ${ifVersion}`);
+  }
+  if (current && rules.policy === "reject" && !write.remove)
+    throw conflict(pool, key, current, "the write does not say which version it replaces");
+}
+
+function conflict(pool: string, key: string, current: VersionRow | undefined, why: string): Failure {
+  const there = current ? `is at version ${current.version}` : "has no entry";
+  return new Failure("pool.conflict", `"${key}" in the pool "${pool}" ${there}; ${why}`, {
+    details: { pool, key, current: current ? entryOf(current) : null },
+  });
+}

@@ -1,0 +1,231 @@
+import type {
+  Blame,
+  Difference,
+  Entry,
+  EntryHistory,
+  EntryList,
+  EntryReader,
+  Pool,
+  PoolChange,
+  PoolDefinition,
+  PoolDetails,
+  PoolSnapshot,
+  PoolsConfig,
+  VersionRef,
+} from "../../contract/pools.ts";
+import type { Caller } from "../../kernel/caller.ts";
+import { type Failure, isFailure } from "../../kernel/failure.ts";
+import type { Tx } from "../../store/engine.ts";
+import type { Store } from "../../store/store.ts";
+import { noEntry } from "./access.ts";
+import { blameFor } from "./blame.ts";
+import type { PoolWrite } from "./decide-write.ts";
+import { endorseVersion } from "./endorse.ts";
+import { type Freshness, freshness, type ProposedWrite, refuseStale } from "./freshness.ts";
+import { currentVersions, hasReadExternal, refuseWriter } from "./pins.ts";
+import { EntryReads, type PageOptions, type ReadOptions } from "./read-entries.ts";
+import { isRecorded, type ReadLog, recordReads, type SeenVersion } from "./read-log.ts";
+import { ReadRecorder } from "./read-recorder.ts";
+import { PoolRegistry } from "./registry.ts";
+import { type Retraction, retractVersion } from "./retract.ts";
+import { sweepExpired, sweepRemoved } from "./sweep.ts";
+import { readUsage } from "./usage.ts";
+import { watchPool } from "./watch.ts";
+import { type WriteOptions, writeEntries } from "./write-entries.ts";
+
+/** Shared memory. Methods that end in `In` take part in a transaction of somebody else's, which must be a `locked` one. */
+export class Pools {
+  readonly #store: Store;
+  readonly #registry: PoolRegistry;
+  readonly #recorder: ReadRecorder;
+  readonly #entries: EntryReads;
+
+  constructor(store: Store) {
+    this.#store = store;
+    this.#registry = new PoolRegistry(store);
+    this.#recorder = new ReadRecorder(store);
+    this.#entries = new EntryReads(store, this.#registry, this.#recorder);
+  }
+
+  reconcile(config: PoolsConfig): Promise<void> {
+    return this.#registry.reconcile(config);
+  }
+
+  /** An operator's pool. Who may make one is the caller's affair. */
+  createIn(tx: Tx, actor: string, name: string, definition: PoolDefinition): Promise<void> {
+    return this.#registry.create(tx, actor, { name, kind: "made", definition });
+  }
+
+  /** The working memory of a run: `run:<id>`. */
+  async createForRunIn(tx: Tx, actor: string, runId: string, definition: PoolDefinition): Promise<string> {
+    const name = `run:${runId}`;
+    await this.#registry.create(tx, actor, { name, kind: "run", runId, definition });
+    return name;
+  }
+
+  sealIn(tx: Tx, actor: string, name: string, retentionMs: number): Promise<void> {
+    return this.#registry.seal(tx, actor, name, retentionMs);
+  }
+
+  list(caller: Caller): Promise<Pool[]> {
+    return this.#registry.list(caller);
+  }
+
+  async details(caller: Caller, name: string): Promise<PoolDetails> {
+    const known = await this.#registry.find(this.#store.read, caller, name);
+    const { total, byAgent } = await readUsage(this.#store.read, name);
+    const seesAll = caller.kind === "operator" || caller.kind === "reader";
+    return {
+      ...this.#registry.describe(caller, known),
+      definition: seesAll ? { ...known.rules.definition } : null,
+      usage: total,
+      usageByAgent: seesAll ? byAgent : null,
+    };
+  }
+
+  /** Undefined where there is no entry, or none for this caller. A pool that is not there is refused. */
+  read(caller: Caller, pool: string, key: string, options?: ReadOptions): Promise<Entry | undefined> {
+    return this.#entries.read(caller, pool, key, options);
+  }
+
+  listEntries(caller: Caller, pool: string, options?: PageOptions): Promise<EntryList> {
+    return this.#entries.list(caller, pool, options);
+  }
+
+  history(caller: Caller, pool: string, key: string, options?: Parameters<EntryReads["history"]>[3]): Promise<EntryHistory> {
+    return this.#entries.history(caller, pool, key, options);
+  }
+
+  readers(caller: Caller, pool: string, key: string): Promise<EntryReader[]> {
+    return this.#entries.readers(caller, pool, key);
+  }
+
+  difference(caller: Caller, pool: string, key: string, from: number, to: number, log?: ReadLog): Promise<Difference> {
+    return this.#entries.difference(caller, pool, key, from, to, log);
+  }
+
+  snapshot(caller: Caller, pool: string, options?: Parameters<EntryReads["snapshot"]>[2]): Promise<PoolSnapshot> {
+    return this.#entries.snapshot(caller, pool, options);
+  }
+
+  /** Of the current version, or of an older one. */
+  async blame(caller: Caller, pool: string, key: string, version?: number): Promise<Blame> {
+    const entry = await this.read(caller, pool, key, { version });
+    if (!entry) throw noEntry(pool, key);
+    return blameFor(this.#store, this.#registry, this.#entries, caller, entry);
+  }
+
+  /** From `after` on; without it from now on. Refuses at once what the caller may not watch. */
+  async watch(
+    caller: Caller,
+    pool: string,
+    after: number | undefined,
+    signal: AbortSignal,
+  ): Promise<AsyncGenerator<PoolChange, void, void>> {
+    await this.#registry.find(this.#store.read, caller, pool);
+    const from = after ?? (await this.#store.ledger.horizon());
+    return watchPool(this.#store, this.#registry, caller, pool, from, signal);
+  }
+
+  async write(caller: Caller, pool: string, writes: readonly PoolWrite[], options: WriteOptions = {}): Promise<Entry[]> {
+    try {
+      const entries = await this.#store.transact("write pool", (tx) => this.writeIn(tx, caller, pool, writes, options), "locked");
+      options.reads?.settled();
+      return entries;
+    } catch (error) {
+      await this.afterRefusal(caller, error, options.reads);
+      throw error;
+    }
+  }
+
+  /** All of the writes or none. Call `options.reads.settled()` after the commit, and `afterRefusal` with what it threw. */
+  writeIn(tx: Tx, caller: Caller, pool: string, writes: readonly PoolWrite[], options: WriteOptions = {}): Promise<Entry[]> {
+    return writeEntries(this.#store, this.#registry, tx, caller, pool, writes, options);
+  }
+
+  /**
+   * A refused write may show the caller what is current: that is a read, and is recorded before the refusal is told. It cannot be
+   * in the refused transaction.
+   */
+  async afterRefusal(caller: Caller, error: unknown, log?: ReadLog): Promise<void> {
+    const seen = shownBy(error);
+    if (!seen) return;
+    for (const one of seen) log?.note(one);
+    const recorded = isRecorded(caller) && !log ? seen : [];
+    const conflict = isFailure(error, "pool.conflict")
+      ? (error.details as { pool: string; key: string; current: Entry | null })
+      : undefined;
+    if (recorded.length === 0 && !conflict) return;
+    await this.#store.transact(
+      "tell refusal",
+      async (tx) => {
+        await recordReads(tx, caller, recorded);
+        if (!conflict) return;
+        const keys = [{ key: conflict.key, version: conflict.current?.version ?? 0 }];
+        await this.#store.ledger.append(tx, {
+          type: "pool.conflicted",
+          actor: caller.name,
+          subject: ["pool", conflict.pool],
+          data: { keys },
+        });
+      },
+      "locked",
+    );
+  }
+
+  /** By versions alone, without a recorded read; null where there is no entry. With `hold` they stay so until the transaction ends. */
+  currentVersionsIn(
+    tx: Tx,
+    caller: Caller,
+    pool: string,
+    keys: readonly string[],
+    hold: boolean,
+  ): Promise<ReadonlyMap<string, number | null>> {
+    return currentVersions(this.#store, this.#registry, tx, caller, pool, keys, hold);
+  }
+
+  /** Refuses as a write to these keys would, and writes nothing. */
+  refuseWriterIn(tx: Tx, caller: Caller, pool: string, keys: readonly string[]): Promise<void> {
+    return refuseWriter(this.#registry, tx, caller, pool, keys);
+  }
+
+  /** Whether what the caller writes now would be external. */
+  hasReadExternalIn(tx: Tx, caller: Caller): Promise<boolean> {
+    return hasReadExternal(tx, caller);
+  }
+
+  retractIn(tx: Tx, caller: Caller, target: VersionRef, reason: string): Promise<Retraction> {
+    return retractVersion(this.#store, this.#registry, tx, caller, target, reason);
+  }
+
+  endorseIn(tx: Tx, caller: Caller, pool: string, key: string, version: number | undefined, reason: string): Promise<Entry> {
+    return endorseVersion(this.#store, this.#registry, tx, caller, pool, key, version, reason);
+  }
+
+  /** Is what this caller has read in its run still so? With what it is about to write: also where the two differ. */
+  freshness(caller: Caller, proposed?: readonly ProposedWrite[], log?: ReadLog): Promise<Freshness> {
+    return freshness(this.#store, this.#registry, this.#store.read, caller, proposed, log);
+  }
+
+  /** For the end of a step: stops the transaction with `pool.stale` unless everything is fresh, and holds it so until the commit. */
+  refuseStaleIn(tx: Tx, caller: Caller, proposed: readonly ProposedWrite[] = [], log?: ReadLog): Promise<void> {
+    return refuseStale(this.#store, this.#registry, tx, caller, proposed, log);
+  }
+
+  /** For upkeep, on every node. */
+  async sweep(): Promise<void> {
+    await sweepExpired(this.#store);
+    await sweepRemoved(this.#store);
+  }
+}
+
+function shownBy(error: unknown): SeenVersion[] | undefined {
+  if (isFailure(error, "pool.conflict")) {
+    const current = (error as Failure).details.current as Entry | null;
+    if (!current) return [];
+    return [{ pool: current.pool, key: current.key, version: current.version, external: current.label === "external", shown: false }];
+  }
+  if (!isFailure(error, "pool.stale")) return undefined;
+  const { shown } = error.details as { shown: readonly Omit<SeenVersion, "shown">[] };
+  return shown.map((one) => ({ ...one, shown: true }));
+}

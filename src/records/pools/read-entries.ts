@@ -1,0 +1,228 @@
+import type { Difference, Entry, EntryHistory, EntryList, EntryReader, PoolSnapshot } from "../../contract/pools.ts";
+import type { Caller } from "../../kernel/caller.ts";
+import { Failure } from "../../kernel/failure.ts";
+import type { Store } from "../../store/store.ts";
+import { type Grant, mayRead, noEntry, noPool, noVersion, refuseUndeclared } from "./access.ts";
+import { differences } from "./differences.ts";
+import { fullValue } from "./freshness.ts";
+import type { ReadLog } from "./read-log.ts";
+import type { ReadRecorder } from "./read-recorder.ts";
+import type { KnownPool, PoolRegistry, PoolRow } from "./registry.ts";
+import { entryOf, headOf, VERSION_COLUMNS, type VersionRow } from "./version-rows.ts";
+
+export interface ReadOptions {
+  /** Where a run collects what it reads; without it a read is recorded at once. */
+  readonly reads?: ReadLog;
+  readonly grant?: Grant;
+  /** An older version, also one that was retracted or has expired. */
+  readonly version?: number | undefined;
+  /** All of a spilled value. */
+  readonly full?: boolean | undefined;
+}
+
+export interface PageOptions {
+  readonly prefix?: string | undefined;
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
+const PAGE = 100;
+const HORIZON_MS = 2_000;
+const READERS = 1_000;
+
+type Current = VersionRow & {
+  readonly p_kind: PoolRow["kind"];
+  readonly p_revision: number;
+  readonly p_state: PoolRow["state"];
+  readonly p_created_at: number;
+  readonly p_remove_at: number | null;
+  readonly now: number;
+};
+
+/** Reading entries: checked, and recorded before the answer is given. */
+export class EntryReads {
+  readonly #store: Store;
+  readonly #registry: PoolRegistry;
+  readonly #recorder: ReadRecorder;
+
+  constructor(store: Store, registry: PoolRegistry, recorder: ReadRecorder) {
+    this.#store = store;
+    this.#registry = registry;
+    this.#recorder = recorder;
+  }
+
+  /** Undefined where there is none, or none for this caller. */
+  async read(caller: Caller, pool: string, key: string, options: ReadOptions = {}): Promise<Entry | undefined> {
+    refuseUndeclared(options.grant, "reads", key);
+    if (options.version !== undefined) return this.#readVersion(caller, pool, key, options.version, options);
+    const row = await this.#store.read.get<Current>`
+      select p.kind as p_kind, p.revision as p_revision, p.state as p_state, p.created_at as p_created_at, p.remove_at as p_remove_at,
+        now_ms() as now, v.pool, v.key, v.version, v.value, v.blob, v.size, v.agent, v.run, v.step, v.call, v.external, v.note, v.at,
+        v.expires_at, v.seq, v.retracted_at, v.retracted_by, v.retract_reason
+      from pools p left join pool_keys h on h.pool = p.name and h.key = ${key}
+        left join pool_versions v on v.pool = h.pool and v.key = h.key and v.version = h.current_version
+      where p.name = ${pool}`;
+    if (!row) throw noPool(pool);
+    const known = await this.#known(row, pool);
+    if (!this.#registry.isOpenTo(caller, known)) throw noPool(pool);
+    if (!mayRead(caller, known.rules.of(key))) return undefined;
+    const absent = row.version === null || (row.expires_at !== null && row.expires_at <= row.now);
+    if (absent) {
+      // In a run the absence is what it decides on; elsewhere there is no entry whose readers could be asked for.
+      if (options.reads)
+        await this.#recorder.record(caller, [{ pool, key, version: 0, external: false, shown: false }], row.now, options.reads);
+      return undefined;
+    }
+    await this.#recorder.record(caller, [seen(row)], row.now, options.reads);
+    return this.#entry(row, options.full);
+  }
+
+  async list(caller: Caller, pool: string, options: PageOptions = {}): Promise<EntryList> {
+    const known = await this.#registry.find(this.#store.read, caller, pool);
+    const limit = options.limit ?? PAGE;
+    const rows = await this.#store.read.all<VersionRow>`
+      select ${VERSION_COLUMNS} from pool_keys h join pool_versions v on v.pool = h.pool and v.key = h.key and v.version = h.current_version
+      where h.pool = ${pool} and h.current_version is not null and h.key > ${options.after ?? ""} and h.key >= ${options.prefix ?? ""}
+        and h.key < ${upperBound(options.prefix)} and (h.expires_at is null or h.expires_at > now_ms())
+      order by h.key limit ${limit + 1}`;
+    const page = rows.slice(0, limit);
+    return {
+      entries: page.filter((row) => mayRead(caller, known.rules.of(row.key))).map(headOf),
+      next: rows.length > limit ? (page.at(-1)?.key ?? null) : null,
+    };
+  }
+
+  /** By rising version, tombstones and retracted versions included. */
+  async history(
+    caller: Caller,
+    pool: string,
+    key: string,
+    options: { after?: number | undefined; limit?: number | undefined; reads?: ReadLog } = {},
+  ): Promise<EntryHistory> {
+    const now = await this.#readable(caller, pool, key);
+    const limit = options.limit ?? PAGE;
+    const rows = await this.#store.read.all<VersionRow>`select ${VERSION_COLUMNS} from pool_versions v
+      where v.pool = ${pool} and v.key = ${key} and v.version > ${options.after ?? 0} order by v.version limit ${limit + 1}`;
+    if (rows.length === 0 && (options.after ?? 0) === 0) throw noEntry(pool, key);
+    const page = rows.slice(0, limit);
+    await this.#recorder.record(caller, page.filter((row) => row.value !== null).map(seen), now, options.reads);
+    return { entries: page.map(entryOf), next: rows.length > limit ? (page.at(-1)?.version ?? null) : null };
+  }
+
+  async difference(caller: Caller, pool: string, key: string, from: number, to: number, log?: ReadLog): Promise<Difference> {
+    const now = await this.#readable(caller, pool, key);
+    const [before, after] = [await this.version(pool, key, from), await this.version(pool, key, to)];
+    await this.#recorder.record(caller, [before, after].filter((row) => row.value !== null).map(seen), now, log);
+    const reads = this.#store.read;
+    const { changes, truncated } = differences(await fullValue(this.#store, reads, before), await fullValue(this.#store, reads, after));
+    return { from: headOf(before), to: headOf(after), changes: [...changes], truncated };
+  }
+
+  /** Who has read which version, first readers first. */
+  async readers(caller: Caller, pool: string, key: string, version?: number): Promise<EntryReader[]> {
+    await this.#readable(caller, pool, key);
+    if (version === undefined) await this.#existing(pool, key);
+    const only = version ?? 0;
+    const rows = await this.#store.read.all<{ agent: string; run: string; version: number; at: number }>`
+      select agent, run, version, first_at as at from pool_reads
+      where pool = ${pool} and key = ${key} and version > 0 and shown = 0 and (version = ${only} or ${only} = 0) order by id limit ${READERS}`;
+    return rows.map((row) => ({ agent: row.agent, run: row.run === "" ? null : row.run, version: row.version, at: row.at }));
+  }
+
+  /** Every entry as it was when this event had happened, and nothing of a later one. */
+  async snapshot(
+    caller: Caller,
+    pool: string,
+    options: PageOptions & { at?: number | undefined; reads?: ReadLog } = {},
+  ): Promise<PoolSnapshot> {
+    const at = await this.#reachable(options.at);
+    const known = await this.#registry.find(this.#store.read, caller, pool);
+    const limit = options.limit ?? PAGE;
+    const moment = await this.#store.read.get<{ at: number }>`select at from ledger where seq <= ${at} order by seq desc limit 1`;
+    // An entry may expire without an event: the newest moment is now, an older one is that of its event.
+    const time = options.at === undefined ? known.row.now : (moment?.at ?? 0);
+    const rows = await this.#store.read.all<VersionRow>`
+      select ${VERSION_COLUMNS} from pool_keys h join pool_versions v on v.pool = h.pool and v.key = h.key and v.version = (
+        select w.version from pool_versions w where w.pool = h.pool and w.key = h.key and w.seq <= ${at}
+          and (w.retracted_seq is null or w.retracted_seq > ${at}) order by w.version desc limit 1)
+      where h.pool = ${pool} and h.key > ${options.after ?? ""} and h.key >= ${options.prefix ?? ""} and h.key < ${upperBound(options.prefix)}
+        and v.value is not null and (v.expires_at is null or v.expires_at > ${time})
+      order by h.key limit ${limit + 1}`;
+    const page = rows.slice(0, limit);
+    const readable = page.filter((row) => mayRead(caller, known.rules.of(row.key)));
+    await this.#recorder.record(caller, readable.map(seen), known.row.now, options.reads);
+    return { at, entries: readable.map(entryOf), next: rows.length > limit ? (page.at(-1)?.key ?? null) : null };
+  }
+
+  /** One version's row, whoever may see it. */
+  async version(pool: string, key: string, version: number): Promise<VersionRow> {
+    const row = await this.#store.read.get<VersionRow>`select ${VERSION_COLUMNS} from pool_versions v
+      where v.pool = ${pool} and v.key = ${key} and v.version = ${version}`;
+    if (!row) throw noVersion(pool, key, version);
+    return row;
+  }
+
+  async #readVersion(caller: Caller, pool: string, key: string, version: number, options: ReadOptions): Promise<Entry | undefined> {
+    const known = await this.#registry.find(this.#store.read, caller, pool);
+    if (!mayRead(caller, known.rules.of(key))) throw noVersion(pool, key, version);
+    const row = await this.version(pool, key, version);
+    if (row.value === null) throw noVersion(pool, key, version);
+    await this.#recorder.record(caller, [seen(row)], known.row.now, options.reads);
+    return this.#entry(row, options.full);
+  }
+
+  async #entry(row: VersionRow, full: boolean | undefined): Promise<Entry> {
+    const entry = entryOf(row);
+    if (!full || row.blob === null) return entry;
+    const bytes = await this.#store.blobs.get(row.blob);
+    return bytes ? { ...entry, value: JSON.parse(Buffer.from(bytes).toString("utf8")) } : entry;
+  }
+
+  /** Refuses as if there were nothing; answers the database's time. */
+  async #readable(caller: Caller, pool: string, key: string): Promise<number> {
+    const known = await this.#registry.find(this.#store.read, caller, pool);
+    if (!mayRead(caller, known.rules.of(key))) throw noEntry(pool, key);
+    return known.row.now;
+  }
+
+  async #existing(pool: string, key: string): Promise<void> {
+    const row = await this.#store.read.get`select 1 from pool_keys where pool = ${pool} and key = ${key} and last_version > 0`;
+    if (!row) throw noEntry(pool, key);
+  }
+
+  async #known(row: Current, name: string): Promise<KnownPool> {
+    const rules = await this.#registry.rulesOf(this.#store.read, name, row.p_revision);
+    const pool: PoolRow = {
+      name,
+      kind: row.p_kind,
+      revision: row.p_revision,
+      state: row.p_state,
+      created_at: row.p_created_at,
+      sealed_at: null,
+      remove_at: row.p_remove_at,
+      now: row.now,
+    };
+    return { row: pool, rules };
+  }
+
+  /** An event that was just committed may lie above the horizon while older ones are under way: they are waited for. */
+  async #reachable(at: number | undefined): Promise<number> {
+    const deadline = performance.now() + HORIZON_MS;
+    for (;;) {
+      const seen = this.#store.wake.version("ledger");
+      const horizon = await this.#store.ledger.horizon();
+      if (at === undefined || at <= horizon) return at ?? horizon;
+      if (performance.now() > deadline) throw new Failure("request.malformed", `at: there is no event ${at} yet`);
+      await this.#store.wake.wait("ledger", seen, 20, AbortSignal.timeout(HORIZON_MS));
+    }
+  }
+}
+
+function seen(row: VersionRow) {
+  return { pool: row.pool, key: row.key, version: row.version, external: row.external === 1, shown: false };
+}
+
+/** Above every key that begins with the prefix. */
+function upperBound(prefix: string | undefined): string {
+  return `${prefix ?? ""}\u{10FFFF}`;
+}

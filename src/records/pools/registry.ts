@@ -1,0 +1,175 @@
+import { type Pool, type PoolDefinition, type PoolsConfig, poolDefinition } from "../../contract/pools.ts";
+import type { Caller } from "../../kernel/caller.ts";
+import { canonicalJson } from "../../kernel/canonical-json.ts";
+import { Failure } from "../../kernel/failure.ts";
+import type { Reads, Tx } from "../../store/engine.ts";
+import type { Store } from "../../store/store.ts";
+import { isVisible, mayWrite, noPool } from "./access.ts";
+import { PoolRules } from "./rules.ts";
+
+const REMEMBERED_RULES = 1_000;
+/** Whoever reconciles or makes pools does so for all of them; the name is no pool's. */
+const GATEWAY = "guildhall";
+
+export interface PoolRow {
+  readonly name: string;
+  readonly kind: "config" | "made" | "run";
+  readonly revision: number;
+  readonly state: "open" | "sealed" | "retired";
+  readonly created_at: number;
+  readonly sealed_at: number | null;
+  readonly remove_at: number | null;
+  readonly now: number;
+}
+
+export interface NewPoolRow {
+  readonly name: string;
+  readonly kind: "made" | "run";
+  readonly runId?: string;
+  readonly definition: PoolDefinition;
+}
+
+export interface KnownPool {
+  readonly row: PoolRow;
+  readonly rules: PoolRules;
+}
+
+/**
+ * Which pools there are, and what holds in them.
+ *
+ *   config: open ⇄ retired (left the config: kept, for operators only)
+ *   made:   open            (becomes the config's when the config names it)
+ *   run:    open → sealed (no more writes) → removed, after its time
+ */
+export class PoolRegistry {
+  readonly #store: Store;
+  /** By name; a revision names its definition for ever, so that what is remembered is never out of date. */
+  readonly #rules = new Map<string, { readonly revision: number; readonly rules: PoolRules }>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** The pool as the caller may see it; a pool it may not read is not there. */
+  async find(reads: Reads, caller: Caller, name: string): Promise<KnownPool> {
+    const row = await this.row(reads, name);
+    if (!row) throw noPool(name);
+    const known = { row, rules: await this.rulesOf(reads, name, row.revision) };
+    if (!this.isOpenTo(caller, known)) throw noPool(name);
+    return known;
+  }
+
+  isOpenTo(caller: Caller, { row, rules }: KnownPool): boolean {
+    if (row.remove_at !== null && row.remove_at <= row.now) return false;
+    if (row.state === "retired" && caller.kind !== "operator" && caller.kind !== "reader") return false;
+    return isVisible(caller, rules);
+  }
+
+  row(reads: Reads, name: string): Promise<PoolRow | undefined> {
+    return reads.get<PoolRow>`select name, kind, revision, state, created_at, sealed_at, remove_at, now_ms() as now
+      from pools where name = ${name}`;
+  }
+
+  async rulesOf(reads: Reads, name: string, revision: number): Promise<PoolRules> {
+    const known = this.#rules.get(name);
+    if (known?.revision === revision) return known.rules;
+    const row = await reads.get<{ definition: string; revision: number }>`select definition, revision from pools where name = ${name}`;
+    if (!row) throw noPool(name);
+    const rules = new PoolRules(poolDefinition.parse(JSON.parse(row.definition)));
+    if (this.#rules.size >= REMEMBERED_RULES) this.#rules.delete(this.#rules.keys().next().value as string);
+    this.#rules.set(name, { revision: row.revision, rules });
+    return rules;
+  }
+
+  async list(caller: Caller): Promise<Pool[]> {
+    const rows = await this.#store.read.all<PoolRow>`select name, kind, revision, state, created_at, sealed_at, remove_at, now_ms() as now
+      from pools order by name`;
+    const pools: Pool[] = [];
+    for (const row of rows) {
+      const rules = await this.rulesOf(this.#store.read, row.name, row.revision).catch(() => undefined);
+      if (rules && this.isOpenTo(caller, { row, rules })) pools.push(this.describe(caller, { row, rules }));
+    }
+    return pools;
+  }
+
+  describe(caller: Caller, { row, rules }: KnownPool): Pool {
+    return {
+      name: row.name,
+      kind: row.kind,
+      state: row.state,
+      createdAt: row.created_at,
+      sealedAt: row.sealed_at,
+      removeAt: row.remove_at,
+      writable: row.state === "open" && rules.all().some((key) => mayWrite(caller, key)),
+    };
+  }
+
+  async create(tx: Tx, actor: string, pool: NewPoolRow): Promise<void> {
+    // Refuses schemas that cannot be used.
+    new PoolRules(pool.definition);
+    const known = await tx.get`select 1 from pools where name = ${pool.name}`;
+    if (known) throw exists(pool.name);
+    const revision = await this.#tell(tx, "pool.created", actor, pool.name, { kind: pool.kind });
+    const added = await tx.run`insert into pools (name, kind, run_id, definition, revision, state, created_at)
+      values (${pool.name}, ${pool.kind}, ${pool.runId ?? null}, ${canonicalJson(pool.definition)}, ${revision}, 'open', now_ms())
+      on conflict (name) do nothing`;
+    if (added === 0) throw exists(pool.name);
+    await tx.run`insert into pool_usage (pool, agent, bytes, entries) values (${pool.name}, '', 0, 0) on conflict (pool, agent) do nothing`;
+  }
+
+  /** No more writes from now on; all of it goes after the retention time. */
+  async seal(tx: Tx, actor: string, name: string, retentionMs: number): Promise<void> {
+    const changed =
+      await tx.run`update pools set state = 'sealed', sealed_at = now_ms(), remove_at = now_ms() + cast(${Math.round(retentionMs)} as bigint)
+      where name = ${name} and kind = 'run' and state = 'open'`;
+    if (changed > 0) await this.#tell(tx, "pool.sealed", actor, name, {});
+  }
+
+  /** Makes the table say what the config says. Safe on several nodes: whoever comes second finds it done. */
+  async reconcile(config: PoolsConfig): Promise<void> {
+    const wanted = new Map(Object.entries(config));
+    for (const [name, definition] of wanted) {
+      try {
+        new PoolRules(definition);
+      } catch (error) {
+        throw new Failure("config.invalid", `pools.${name}: ${(error as Error).message}`, { cause: error });
+      }
+    }
+    await this.#store.transact(
+      "reconcile pools",
+      async (tx) => {
+        const known = new Map(
+          (
+            await tx.all<{ name: string; kind: string; state: string; definition: string }>`select name, kind, state, definition
+              from pools where kind <> 'run' order by name ${this.#store.dialect.forUpdate}`
+          ).map((row) => [row.name, row]),
+        );
+        for (const [name, definition] of wanted) {
+          const row = known.get(name);
+          const text = canonicalJson(definition);
+          if (row?.definition === text && row.kind === "config" && row.state === "open") continue;
+          const revision = await this.#tell(tx, row ? "pool.changed" : "pool.created", GATEWAY, name, { kind: "config" });
+          await tx.run`insert into pools (name, kind, definition, revision, state, created_at)
+            values (${name}, 'config', ${text}, ${revision}, 'open', now_ms())
+            on conflict (name) do update set kind = 'config', definition = excluded.definition, revision = excluded.revision, state = 'open'`;
+          await tx.run`insert into pool_usage (pool, agent, bytes, entries) values (${name}, '', 0, 0) on conflict (pool, agent) do nothing`;
+        }
+        for (const row of known.values()) {
+          if (row.kind !== "config" || row.state === "retired" || wanted.has(row.name)) continue;
+          const revision = await this.#tell(tx, "pool.changed", GATEWAY, row.name, { kind: "config", state: "retired" });
+          await tx.run`update pools set state = 'retired', revision = ${revision} where name = ${row.name}`;
+        }
+      },
+      "locked",
+    );
+  }
+
+  async #tell(tx: Tx, type: "pool.created" | "pool.changed" | "pool.sealed", actor: string, name: string, data: object): Promise<number> {
+    const [seq] = await this.#store.ledger.append(tx, { type, actor, subject: ["pool", name], data });
+    return seq as number;
+  }
+}
+
+function exists(name: string): Failure {
+  return new Failure("pool.exists", `there is a pool "${name}" already`);
+}

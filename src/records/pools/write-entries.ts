@@ -1,0 +1,203 @@
+import { type Entry, MAX_BATCH } from "../../contract/pools.ts";
+import type { Caller } from "../../kernel/caller.ts";
+import { Failure } from "../../kernel/failure.ts";
+import type { Tx } from "../../store/engine.ts";
+import type { Store } from "../../store/store.ts";
+import { type Grant, mayWrite, noPool, refuseUndeclared } from "./access.ts";
+import { type Decided, decideWrite, type PoolWrite } from "./decide-write.ts";
+import { refuseStale } from "./freshness.ts";
+import { type OpenedForWrite, openForWrite } from "./heads.ts";
+import { buildsOnCurrent } from "./policies.ts";
+import { isRecorded, type ReadLog, recordReads, type SeenVersion } from "./read-log.ts";
+import type { PoolRegistry } from "./registry.ts";
+import type { PoolRules } from "./rules.ts";
+import { countUsage, UsageChange } from "./usage.ts";
+import { previewOf } from "./values.ts";
+import { entryOf, labelOf, type VersionRow } from "./version-rows.ts";
+
+export interface WriteOptions {
+  /** The caller acts on input from outside: what it writes is external. */
+  readonly external?: boolean;
+  /** What the run has read and not yet recorded; it is recorded here. */
+  readonly reads?: ReadLog;
+  /** Refuse when something this caller has read in this run was changed meanwhile. */
+  readonly ifFresh?: boolean;
+  readonly grant?: Grant;
+  readonly causedBy?: number;
+}
+
+/**
+ * All of the writes or none, as one event; the entries in the order of the writes, a removed key's is its tombstone. Everything is decided before anything is written, so that a refusal leaves nothing
+ * to be taken back. Locks: pool, heads by key, usage.
+ */
+export async function writeEntries(
+  store: Store,
+  registry: PoolRegistry,
+  tx: Tx,
+  caller: Caller,
+  name: string,
+  writes: readonly PoolWrite[],
+  options: WriteOptions,
+): Promise<Entry[]> {
+  const keys = distinctKeys(writes);
+  // First of all: it locks what was read together with what is written, in one order.
+  if (options.ifFresh)
+    await refuseStale(
+      store,
+      registry,
+      tx,
+      caller,
+      writes.map((write) => ({ pool: name, ...write })),
+      options.reads,
+    );
+  const opened = await openForWrite(store, tx, caller, name, keys);
+  if (!opened) throw noPool(name);
+  const rules = await registry.rulesOf(tx, name, opened.pool.revision);
+  refuseCaller(caller, registry, opened, rules, keys, options.grant);
+  const tainted = options.external === true || opened.tainted || options.reads?.sawExternal === true;
+  const decided: Decided[] = [];
+  for (const write of writes) {
+    const head = opened.heads.get(write.key);
+    if (!head) throw new Failure("internal.bug", `the head of "${write.key}" was not opened`);
+    const key = rules.of(write.key);
+    const value = buildsOnCurrent(key.policy) && head.current ? await currentValue(store, tx, head.current) : undefined;
+    decided.push(decideWrite(caller, name, write, key, head, tainted, value));
+  }
+  const flushes = options.reads !== undefined && options.reads.pending.length > 0;
+  if (flushes) await options.reads?.flushIn(tx, caller);
+  const readMark = flushes ? await newestRead(tx, caller) : opened.readMark;
+  const rows = await apply(store, tx, caller, opened, rules, decided, readMark, options.causedBy ?? null);
+  return rows.map(entryOf);
+}
+
+function distinctKeys(writes: readonly PoolWrite[]): string[] {
+  if (writes.length === 0 || writes.length > MAX_BATCH)
+    throw new Failure("request.malformed", `expected 1 to ${MAX_BATCH} writes, found ${writes.length}`);
+  if (writes.length === 1) return [(writes[0] as PoolWrite).key];
+  const keys = [...new Set(writes.map((write) => write.key))].sort();
+  if (keys.length < writes.length) throw new Failure("request.malformed", "one operation writes each key at most once");
+  return keys;
+}
+
+function refuseCaller(
+  caller: Caller,
+  registry: PoolRegistry,
+  { pool }: OpenedForWrite,
+  rules: PoolRules,
+  keys: readonly string[],
+  grant: Grant | undefined,
+): void {
+  if (!registry.isOpenTo(caller, { row: pool, rules })) throw noPool(pool.name);
+  for (const key of keys) {
+    if (!mayWrite(caller, rules.of(key)))
+      throw new Failure("request.forbidden", `${caller.name} may not write "${key}" in the pool "${pool.name}"`, { details: { key } });
+    refuseUndeclared(grant, "writes", key);
+  }
+  if (pool.state !== "open") throw new Failure("pool.sealed", `the pool "${pool.name}" is ${pool.state}`);
+}
+
+async function currentValue(store: Store, tx: Tx, row: VersionRow): Promise<unknown> {
+  const bytes = row.blob === null ? undefined : await store.blobs.get(row.blob, tx);
+  return JSON.parse(bytes ? Buffer.from(bytes).toString("utf8") : (row.value ?? "null"));
+}
+
+async function newestRead(tx: Tx, caller: Caller): Promise<number> {
+  const row = await tx.get<{ mark: number | null }>`select max(id) as mark from pool_reads
+    where agent = ${caller.name} and run = ${caller.run ?? ""}`;
+  return row?.mark ?? 0;
+}
+
+async function apply(
+  store: Store,
+  tx: Tx,
+  caller: Caller,
+  opened: OpenedForWrite,
+  rules: PoolRules,
+  decided: readonly Decided[],
+  readMark: number,
+  causedBy: number | null,
+): Promise<VersionRow[]> {
+  const { name } = opened.pool;
+  const changing = decided.filter((one) => one.outcome !== "same");
+  const subject = ["pool", name];
+  let seq = 0;
+  if (changing.length > 0) {
+    const type = changing.every((one) => one.outcome === "remove") ? "pool.deleted" : "pool.written";
+    [seq = 0] = await store.ledger.append(tx, { type, actor: caller.name, subject, causedBy, data: { keys: changing.map(told) } });
+  }
+  const usage = new UsageChange();
+  const rows: VersionRow[] = [];
+  const combined: SeenVersion[] = [];
+  for (const one of decided) {
+    const row = one.outcome === "same" ? (one.base as VersionRow) : await addVersion(store, tx, caller, opened, one, seq, readMark);
+    if (one.outcome !== "same") usage.free(one.head.stored);
+    if (one.outcome === "put") usage.add(caller.name, row.size);
+    // The answer shows what others wrote: that is a read.
+    if (one.base) combined.push({ pool: name, key: row.key, version: row.version, external: row.external === 1, shown: false });
+    rows.push(row);
+  }
+  if (isRecorded(caller)) await recordReads(tx, caller, combined);
+  const endorsed = changing.filter((one) => one.endorsed);
+  if (endorsed.length > 0)
+    await store.ledger.append(tx, {
+      type: "pool.endorsed",
+      actor: caller.name,
+      subject,
+      causedBy: seq,
+      data: { keys: endorsed.map(told), rule: true },
+    });
+  await countUsage(tx, name, rules.quota, usage);
+  return rows;
+}
+
+function told({ write, head, outcome, stored, external }: Decided) {
+  const version = head.lastVersion + 1;
+  if (outcome === "remove") return { key: write.key, version, deleted: true };
+  return { key: write.key, version, size: stored?.size ?? 0, label: labelOf(external) };
+}
+
+async function addVersion(
+  store: Store,
+  tx: Tx,
+  caller: Caller,
+  { pool, now }: OpenedForWrite,
+  { write, head, stored, spills, base, external, ttlMs }: Decided,
+  seq: number,
+  readMark: number,
+): Promise<VersionRow> {
+  const blob = stored && spills ? await store.blobs.put(tx, ["pool", pool.name], Buffer.from(stored.text)) : null;
+  const row: VersionRow = {
+    pool: pool.name,
+    key: write.key,
+    version: head.lastVersion + 1,
+    value: stored && blob !== null ? JSON.stringify(previewOf(stored, blob)) : (stored?.text ?? null),
+    blob,
+    size: stored?.size ?? 0,
+    agent: caller.name,
+    run: caller.run ?? "",
+    step: caller.step,
+    call: caller.call,
+    external: external ? 1 : 0,
+    note: write.note ?? null,
+    at: now,
+    expires_at: stored && ttlMs !== null ? now + ttlMs : null,
+    seq,
+    retracted_at: null,
+    retracted_by: null,
+    retract_reason: null,
+  };
+  await insertVersion(tx, row, readMark, base?.version ?? null);
+  const current = stored ? row.version : null;
+  await tx.run`insert into pool_keys (pool, key, last_version, current_version, expires_at)
+    values (${row.pool}, ${row.key}, ${row.version}, ${current}, ${row.expires_at})
+    on conflict (pool, key) do update
+    set last_version = excluded.last_version, current_version = excluded.current_version, expires_at = excluded.expires_at`;
+  return row;
+}
+
+export async function insertVersion(tx: Tx, row: VersionRow, readMark: number, baseVersion: number | null): Promise<void> {
+  await tx.run`insert into pool_versions (pool, key, version, value, blob, size, agent, run, step, call, external, note, at, expires_at, seq,
+      read_mark, base_version)
+    values (${row.pool}, ${row.key}, ${row.version}, ${row.value}, ${row.blob}, ${row.size}, ${row.agent}, ${row.run}, ${row.step},
+      ${row.call}, ${row.external}, ${row.note}, ${row.at}, ${row.expires_at}, ${row.seq}, ${readMark}, ${baseVersion})`;
+}
