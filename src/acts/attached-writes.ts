@@ -2,49 +2,26 @@ import type { NewProposal, Pin, ProposedWrite } from "../contract/proposals.ts";
 import type { Caller } from "../kernel/caller.ts";
 import { Failure } from "../kernel/failure.ts";
 import type { HeldProposal } from "../records/agreements/proposal-rows.ts";
+import type { PoolWrite } from "../records/pools/decide-write.ts";
+import type { Pools } from "../records/pools/pools.ts";
 import type { Tx } from "../store/engine.ts";
-
-export interface PoolHead {
-  readonly version: number;
-  readonly exists: boolean;
-}
-
-/** What agreements need of the pools. */
-export interface AttachedPools {
-  headsIn(tx: Tx, caller: Caller, pool: string, keys: readonly string[], lock: boolean): Promise<ReadonlyMap<string, PoolHead>>;
-  checkWriteIn(tx: Tx, caller: Caller, pool: string, keys: readonly string[]): Promise<void>;
-  writeIn(tx: Tx, caller: Caller, pool: string, writes: readonly PoolWriteLike[]): Promise<unknown>;
-}
-
-interface PoolWriteLike {
-  readonly key: string;
-  readonly value?: unknown;
-  readonly remove?: true;
-  readonly ifVersion?: number | null;
-  readonly ttlMs?: number;
-  readonly note?: string;
-}
 
 /**
  * The pins the proposal stands on: those it names, and what each attached write would replace, as it is now. A pin that has moved
  * already and a write that would be refused now are told at once.
  */
-export async function pinsOf(tx: Tx, pools: AttachedPools, caller: Caller, draft: NewProposal): Promise<Pin[]> {
+export async function pinsOf(tx: Tx, pools: Pools, caller: Caller, draft: NewProposal): Promise<Pin[]> {
   const wanted: WantedPin[] = [
     ...draft.pins,
     ...draft.writes.map(({ pool, key, if_version }) => ({ pool, key, version: if_version, write: true })),
   ];
   const pins: Pin[] = [];
   for (const [pool, group] of byPool(wanted)) {
-    await pools.checkWriteIn(
-      tx,
-      caller,
-      pool,
-      group.filter((pin) => pin.write).map((pin) => pin.key),
-    );
-    const heads = await pools.headsIn(tx, caller, pool, keysOf(group), false);
+    const written = group.filter((pin) => pin.write).map((pin) => pin.key);
+    if (written.length > 0) await pools.refuseWriterIn(tx, caller, pool, written);
+    const versions = await pools.currentVersionsIn(tx, caller, pool, keysOf(group), false);
     for (const pin of group) {
-      const current = currentVersion(heads, pin.key);
+      const current = versions.get(pin.key) ?? null;
       if (pin.version !== undefined && pin.version !== current) throw moved({ ...pin, version: pin.version }, current);
       if (!pins.some((known) => known.pool === pool && known.key === pin.key)) pins.push({ pool, key: pin.key, version: current });
     }
@@ -61,11 +38,11 @@ interface WantedPin {
 }
 
 /** Holds every pinned entry until the transaction ends, pool after pool in one order for all. Answers what has moved, if anything. */
-export async function movedPin(tx: Tx, pools: AttachedPools, proposal: HeldProposal): Promise<Failure | undefined> {
+export async function movedPin(tx: Tx, pools: Pools, proposal: HeldProposal): Promise<Failure | undefined> {
   for (const [pool, pins] of byPool(proposal.pins)) {
-    const heads = await pools.headsIn(tx, proposal.caller, pool, keysOf(pins), true);
+    const versions = await pools.currentVersionsIn(tx, proposal.caller, pool, keysOf(pins), true);
     for (const pin of pins) {
-      const current = currentVersion(heads, pin.key);
+      const current = versions.get(pin.key) ?? null;
       if (current !== pin.version) return moved(pin, current);
     }
   }
@@ -73,18 +50,19 @@ export async function movedPin(tx: Tx, pools: AttachedPools, proposal: HeldPropo
 }
 
 /** Every attached write, as the proposer's; whatever is refused takes all of the transaction with it. */
-export async function writeAttached(tx: Tx, pools: AttachedPools, proposal: HeldProposal): Promise<void> {
+export async function writeAttached(tx: Tx, pools: Pools, proposal: HeldProposal, causedBy: number): Promise<void> {
   for (const [pool, writes] of byPool(proposal.writes)) {
     await pools.writeIn(
       tx,
       proposal.caller,
       pool,
       writes.map((write) => asPoolWrite(write, proposal.pins)),
+      { external: proposal.external, causedBy },
     );
   }
 }
 
-function asPoolWrite({ pool, key, value, remove, ttl, note }: ProposedWrite, pins: readonly Pin[]): PoolWriteLike {
+function asPoolWrite({ pool, key, value, remove, ttl, note }: ProposedWrite, pins: readonly Pin[]): PoolWrite {
   const pin = pins.find((each) => each.pool === pool && each.key === key);
   return {
     key,
@@ -102,11 +80,6 @@ function byPool<T extends { readonly pool: string; readonly key: string }>(items
 
 function keysOf(items: readonly { readonly key: string }[]): string[] {
   return [...new Set(items.map((item) => item.key))];
-}
-
-function currentVersion(heads: ReadonlyMap<string, PoolHead>, key: string): number | null {
-  const head = heads.get(key);
-  return head?.exists ? head.version : null;
 }
 
 function moved({ pool, key, version }: Pin, current: number | null): Failure {

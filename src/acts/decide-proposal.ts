@@ -3,14 +3,15 @@ import { type Failure, isFailure } from "../kernel/failure.ts";
 import type { Agreements } from "../records/agreements/agreements.ts";
 import type { HeldProposal } from "../records/agreements/proposal-rows.ts";
 import { verdictOf } from "../records/agreements/verdict.ts";
+import type { Pools } from "../records/pools/pools.ts";
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
-import { type AttachedPools, movedPin, writeAttached } from "./attached-writes.ts";
+import { movedPin, writeAttached } from "./attached-writes.ts";
 
 export interface AgreementParts {
   readonly store: Store;
   readonly agreements: Agreements;
-  readonly pools: AttachedPools;
+  readonly pools: Pools;
 }
 
 /** Keeps the answer with its effect: called in the transaction that has it. */
@@ -44,7 +45,7 @@ export async function decideIn(
   if (refused !== null) return close("aborted", refused);
   const moved = await untilRefused(() => movedPin(tx, pools, proposal));
   if (moved) return close("aborted", moved.message);
-  await untilRefused(() => writeAttached(tx, pools, proposal));
+  await untilRefused(() => writeAttached(tx, pools, proposal, cause.causedBy));
   await close("committed", verdict.because);
 }
 

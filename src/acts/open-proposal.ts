@@ -18,7 +18,9 @@ export async function openProposal(
   return parts.store.transact(
     "open proposal",
     async (tx) => {
-      const opened = await parts.agreements.openIn(tx, caller, id, draft, await pinsOf(tx, parts.pools, caller, draft));
+      const pins = await pinsOf(tx, parts.pools, caller, draft);
+      const external = await parts.pools.hasReadExternalIn(tx, caller);
+      const opened = await parts.agreements.openIn(tx, caller, id, draft, pins, external);
       await record?.(tx, opened);
       return opened;
     },

@@ -88,6 +88,8 @@ export const proposal = z.object({
   deadline: z.number(),
   pins: z.array(pin),
   writes: z.array(write),
+  /** `external`: whoever proposed it had read input from outside; so is what it writes. */
+  label: z.enum(["trusted", "external"]),
   state: z.enum(STATES),
   votes: z.array(z.object({ voter: z.string(), vote: z.enum(VOTES), at: z.number() })),
   because: z.string().nullable(),

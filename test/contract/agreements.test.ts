@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { AttachedPools } from "../../src/acts/attached-writes.ts";
 import { castVote } from "../../src/acts/cast-vote.ts";
 import { decideDue } from "../../src/acts/decide-due.ts";
 import type { AgreementParts } from "../../src/acts/decide-proposal.ts";
@@ -14,6 +13,7 @@ import { systemRandom } from "../../src/kernel/random.ts";
 import { Agreements } from "../../src/records/agreements/agreements.ts";
 import { hashOf } from "../../src/records/agreements/proposal-rows.ts";
 import { neededYes } from "../../src/records/agreements/verdict.ts";
+import { Pools } from "../../src/records/pools/pools.ts";
 import type { Store } from "../../src/store/store.ts";
 import { SEED } from "../models/seed.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
@@ -22,7 +22,7 @@ const newId = idSource(systemClock, systemRandom);
 const guest = (name: string): Caller => ({ kind: "guest", name, roles: [], run: null, step: null, call: null });
 const READER: Caller = { ...guest("auditor"), kind: "reader" };
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `elector-${index}`);
-const partsOn = (store: Store): AgreementParts => ({ store, agreements: new Agreements(store), pools: {} as AttachedPools });
+const partsOn = (store: Store): AgreementParts => ({ store, agreements: new Agreements(store), pools: new Pools(store) });
 
 describe.each(PLACES)("agreements on %s", (_name, makePlace) => {
   let place: StorePlace;
@@ -240,7 +240,10 @@ describe.each(PLACES)("agreements on %s", (_name, makePlace) => {
       await place.tamper(
         `create or replace function now_ms() returns bigint language sql volatile parallel safe as $$ select ${proposal.deadline}::bigint $$`,
       );
-    await expect(vote(proposal, "bob", "yes", partsOn(frozen))).rejects.toMatchObject({ code: "proposal.closed" });
+    await expect(vote(proposal, "bob", "yes", partsOn(frozen))).rejects.toMatchObject({
+      code: "proposal.closed",
+      details: { state: "aborted" },
+    });
   });
 
   test("A4 nobody votes any more: the sweep decides every proposal past its deadline, once, on however many nodes", async () => {

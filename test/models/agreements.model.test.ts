@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { AttachedPools } from "../../src/acts/attached-writes.ts";
 import { castVote } from "../../src/acts/cast-vote.ts";
 import { decideDue } from "../../src/acts/decide-due.ts";
 import type { AgreementParts } from "../../src/acts/decide-proposal.ts";
@@ -11,6 +10,7 @@ import { systemClock } from "../../src/kernel/clock.ts";
 import { idSource } from "../../src/kernel/ids.ts";
 import { systemRandom } from "../../src/kernel/random.ts";
 import { Agreements } from "../../src/records/agreements/agreements.ts";
+import { Pools } from "../../src/records/pools/pools.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
 import { Elapse } from "./elapse.ts";
 import { SEED } from "./seed.ts";
@@ -146,7 +146,7 @@ describe.each(PLACES)("agreements on %s behave like their model", (_name, makePl
         const place = makePlace();
         try {
           const store = await place.open();
-          const parts = { store, agreements: new Agreements(store), pools: {} as AttachedPools };
+          const parts = { store, agreements: new Agreements(store), pools: new Pools(store) };
           await fc.asyncModelRun(() => ({ model: { now: 0, proposals: [] }, real: { parts, place } }), sequence);
         } finally {
           await place.remove();

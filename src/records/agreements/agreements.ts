@@ -20,7 +20,7 @@ import { mayRead, noSuchProposal } from "./visibility.ts";
 const MAX_OPEN = 100;
 const MAX_BECAUSE = 1_000;
 const VIEWERS_AT_ONCE = 200;
-const SUMMARY = code("p.id, p.hash, p.subject, p.proposer, p.rule, p.deadline, p.state, p.because, p.created_at, p.decided_at");
+const SUMMARY = code("p.id, p.hash, p.subject, p.proposer, p.rule, p.deadline, p.external, p.state, p.because, p.created_at, p.decided_at");
 const WHOLE = sql`${SUMMARY}, p.caller, p.electorate, p.pins, p.writes, p.opened`;
 const PROPOSAL_ID = /^[0-9a-z]{20}$/;
 
@@ -38,8 +38,8 @@ export class Agreements {
     this.#store = store;
   }
 
-  /** The pins are the caller's and those of the attached writes. */
-  async openIn(tx: Tx, caller: Caller, id: string, draft: NewProposal, pins: readonly Pin[]): Promise<Proposal> {
+  /** The pins are the caller's and those of the attached writes; `external` is whether it rests on input from outside. */
+  async openIn(tx: Tx, caller: Caller, id: string, draft: NewProposal, pins: readonly Pin[], external: boolean): Promise<Proposal> {
     await this.#countOpen(tx, caller.name);
     const now = await nowIn(tx);
     const { subject, electorate, rule, writes } = draft;
@@ -52,12 +52,13 @@ export class Agreements {
       subject: ["proposal", id],
       data: { hash, rule, electors: electorate.length, deadline: terms.deadline, pins, writes: keys },
     });
-    await tx.run`insert into proposals (id, hash, subject, proposer, caller, electorate, rule, deadline, pins, writes, state, opened, created_at)
+    await tx.run`insert into proposals (id, hash, subject, proposer, caller, electorate, rule, deadline, pins, writes, external, state, opened, created_at)
       values (${id}, ${hash}, ${subject}, ${caller.name}, ${JSON.stringify(caller)}, ${JSON.stringify(electorate)}, ${JSON.stringify(rule)},
-        ${terms.deadline}, ${JSON.stringify(pins)}, ${JSON.stringify(writes)}, 'open', ${opened as number}, ${now})`;
+        ${terms.deadline}, ${JSON.stringify(pins)}, ${JSON.stringify(writes)}, ${external ? 1 : 0}, 'open', ${opened as number}, ${now})`;
     await addViewers(tx, id, [...new Set([caller.name, ...electorate])]);
     const { deadline } = terms;
-    const fresh = { state: "open" as const, votes: [], because: null, createdAt: now, decidedAt: null };
+    const label = external ? ("external" as const) : ("trusted" as const);
+    const fresh = { label, state: "open" as const, votes: [], because: null, createdAt: now, decidedAt: null };
     return { id, subject, hash, proposer: caller.name, electorate, rule, deadline, pins: [...pins], writes, ...fresh };
   }
 

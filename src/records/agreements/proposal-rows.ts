@@ -25,6 +25,7 @@ export interface SummaryRow {
   readonly proposer: string;
   readonly rule: string;
   readonly deadline: number;
+  readonly external: number;
   readonly state: ProposalState;
   readonly because: string | null;
   readonly created_at: number;
@@ -53,6 +54,7 @@ export interface HeldProposal extends Terms {
   readonly state: ProposalState;
   readonly caller: Caller;
   readonly opened: number;
+  readonly external: boolean;
   /** The database's time since when it is held. */
   readonly now: number;
 }
@@ -60,7 +62,16 @@ export interface HeldProposal extends Terms {
 export function heldFrom(row: ProposalRow, now: number): HeldProposal {
   const terms = termsOf(row);
   // The hash of what is there now: somebody who changed the row has changed the hash, and the votes on the former one no longer count.
-  return { id: row.id, hash: hashOf(terms), state: row.state, caller: JSON.parse(row.caller), opened: row.opened, now, ...terms };
+  return {
+    id: row.id,
+    hash: hashOf(terms),
+    state: row.state,
+    caller: JSON.parse(row.caller),
+    opened: row.opened,
+    external: row.external === 1,
+    now,
+    ...terms,
+  };
 }
 
 export function proposalFrom(row: ProposalRow, votes: readonly VoteRow[]): Proposal {
@@ -76,6 +87,7 @@ export function summaryFrom(row: SummaryRow): ProposalList["proposals"][number] 
     proposer: row.proposer,
     rule: JSON.parse(row.rule),
     deadline: row.deadline,
+    label: row.external === 1 ? "external" : "trusted",
     state: row.state,
     because: row.because,
     createdAt: row.created_at,

@@ -5,14 +5,15 @@ export const agreements: Migration = {
   version: 7,
   name: "agreements",
   statements: [
-    // Caller (who proposed, as the gateway knew it), electorate, rule, pins and writes are JSON, and never change.
+    // Caller (who proposed, as the gateway knew it), electorate, rule, pins and writes are JSON, and never change. `external` is 1 for
+    // what rests on untrusted input.
     {
       sqlite: `create table proposals (id text primary key, hash text not null, subject text not null, proposer text not null, caller text not null,
-        electorate text not null, rule text not null, deadline bigint not null, pins text not null, writes text not null, state text not null,
-        because text, opened bigint not null, created_at bigint not null, decided_at bigint)`,
+        electorate text not null, rule text not null, deadline bigint not null, pins text not null, writes text not null, external integer not null,
+        state text not null, because text, opened bigint not null, created_at bigint not null, decided_at bigint)`,
       postgres: `create table proposals (id text collate "C" primary key, hash text not null, subject text not null, proposer text not null,
         caller text not null, electorate text not null, rule text not null, deadline bigint not null, pins text not null, writes text not null,
-        state text not null, because text, opened bigint not null, created_at bigint not null, decided_at bigint)`,
+        external integer not null, state text not null, because text, opened bigint not null, created_at bigint not null, decided_at bigint)`,
     },
     "create index proposals_due on proposals (deadline) where state = 'open'",
     "create index proposals_open on proposals (id) where state = 'open'",
