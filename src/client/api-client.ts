@@ -58,6 +58,17 @@ export class ApiClient {
     throw this.#silent();
   }
 
+  /** For the rooms' own files: one request whose answer has a known shape. */
+  get<Schema extends z.ZodType>(schema: Schema, path: string, query: object = {}): Promise<z.output<Schema>> {
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
+    return this.#json(schema, search.size === 0 ? path : `${path}?${search}`, {});
+  }
+
+  post<Schema extends z.ZodType>(schema: Schema, path: string, body: unknown): Promise<z.output<Schema>> {
+    return this.#json(schema, path, { method: "POST", body: JSON.stringify(body) });
+  }
+
   async #json<Schema extends z.ZodType>(schema: Schema, path: string, init: RequestInit): Promise<z.output<Schema>> {
     const response = await this.#fetch(path, init);
     const body: unknown = await response.json().catch((error: unknown) => {

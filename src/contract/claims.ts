@@ -29,6 +29,7 @@ export type ClaimRenewalRequest = z.input<typeof claimRenewal>;
 
 export const claimRelease = z.strictObject({ resource, fence });
 export type ClaimRelease = z.output<typeof claimRelease>;
+export const releasedClaim = z.object({ resource: z.string(), fence: z.number(), released: z.literal(true) });
 
 export const claim = z.object({
   resource: z.string(),

@@ -92,6 +92,10 @@ export type MailState = Mail["state"];
 export const mailAck = z.strictObject({ fence });
 export const mailNack = z.strictObject({ fence, delay_ms: z.int().min(0).max(DAY_MS, "expected at most a day").default(0) });
 
+/** A mail that was nacked is pending again, or dead after the last try. */
+export const settledMail = z.object({ id: z.string(), state: z.enum(["acked", "pending", "dead"]) });
+export type SettledMail = z.output<typeof settledMail>;
+
 export const mailQuery = z.strictObject({
   /** `in`: what one may receive; `sent`; `readable`: where one is named as a reader; `all`: for operators. */
   box: z.enum(["in", "sent", "readable", "all"]).default("in"),

@@ -17,6 +17,8 @@ import { idSource } from "../kernel/ids.ts";
 import { systemRandom } from "../kernel/random.ts";
 import { Access } from "../records/access/access.ts";
 import { AgentRegistry } from "../records/agents/registry.ts";
+import { Claims } from "../records/claims/claims.ts";
+import { Mailbox } from "../records/mailbox/mailbox.ts";
 import type { Whereabouts } from "../settings/home.ts";
 import { loadSettings } from "../settings/load-settings.ts";
 import { openStore } from "../store/store.ts";
@@ -78,12 +80,18 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   const agents = new AgentRegistry(config);
   const access = new Access(store, agents, newId, systemRandom);
+  const claims = new Claims(store, node);
+  const mailbox = new Mailbox(store, newId);
   const models = modelRegistry([offlineProvider]);
   const live = new LiveHub();
   const turn = takeTurn({ store, agents, models, live, newId, reached, turnMs: TURN_MS });
   const handlers = { [TURN_WORK]: turn, [DELIVERY_WORK]: deliverReply(store) };
   const dispatcher = new Dispatcher({ queue: store.queue, owner: node, handlers, log, limit: TURNS_AT_ONCE, leaseMs: LEASE_MS });
-  const upkeep = new Upkeep(store, node, log);
+  const upkeep = new Upkeep(store, node, log, [
+    { name: "idempotency keys", run: () => store.idempotency.sweep() },
+    { name: "claims", run: () => claims.sweep() },
+    { name: "mail", run: () => mailbox.sweep() },
+  ]);
   const accept = intake(store, config, newId, reached);
   const host = options.host ?? config.server.host;
   const streams = new AbortController();
@@ -91,7 +99,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const app = createApp({
     store,
     log,
-    routes: allRoutes({ store, accept, live, access, version, node, isReady: () => ready }),
+    routes: allRoutes({ store, accept, live, access, claims, mailbox, version, node, isReady: () => ready }),
     authenticate: operatorOr(operatorToken, (token) => access.authenticate(token)),
     stillValid: (ids) => access.stillValid(ids),
     host,

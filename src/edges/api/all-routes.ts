@@ -1,8 +1,12 @@
 import type { Accept } from "../../drivers/intake/accept.ts";
 import type { Live } from "../../kernel/live.ts";
 import type { Access } from "../../records/access/access.ts";
+import type { Claims } from "../../records/claims/claims.ts";
+import type { Mailbox } from "../../records/mailbox/mailbox.ts";
 import type { Store } from "../../store/store.ts";
+import { claimsRoutes } from "./claims-routes.ts";
 import { eventRoutes } from "./event-routes.ts";
+import { mailRoutes } from "./mail-routes.ts";
 import { messageRoutes } from "./message-routes.ts";
 import type { Route } from "./route.ts";
 import { type SystemParts, systemRoutes } from "./system-routes.ts";
@@ -14,9 +18,18 @@ export interface RouteParts extends SystemParts {
   readonly accept: Accept;
   readonly live: Live;
   readonly access: Access;
+  readonly claims: Claims;
+  readonly mailbox: Mailbox;
 }
 
 export function allRoutes(parts: RouteParts): Route[] {
   const { store, accept, live } = parts;
-  return [...systemRoutes(parts), ...messageRoutes(store, accept, live), ...eventRoutes(store), ...tokenRoutes(parts.access)];
+  return [
+    ...systemRoutes(parts),
+    ...messageRoutes(store, accept, live),
+    ...eventRoutes(store),
+    ...tokenRoutes(parts.access),
+    ...claimsRoutes(parts.claims),
+    ...mailRoutes(parts.mailbox),
+  ];
 }

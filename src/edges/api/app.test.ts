@@ -14,6 +14,8 @@ import { idSource } from "../../kernel/ids.ts";
 import { systemRandom } from "../../kernel/random.ts";
 import { Access } from "../../records/access/access.ts";
 import { AgentRegistry } from "../../records/agents/registry.ts";
+import { Claims } from "../../records/claims/claims.ts";
+import { Mailbox } from "../../records/mailbox/mailbox.ts";
 import { openStore, type Store } from "../../store/store.ts";
 import { LiveHub } from "../../turns/live-hub.ts";
 import { allRoutes } from "./all-routes.ts";
@@ -47,7 +49,17 @@ function appFor(host: string): Hono {
   return createApp({
     store,
     log: quiet,
-    routes: allRoutes({ store, accept, live: new LiveHub(), access, version: "0.0.0", node: "n", isReady: () => ready }),
+    routes: allRoutes({
+      store,
+      accept,
+      live: new LiveHub(),
+      access,
+      claims: new Claims(store, "n"),
+      mailbox: new Mailbox(store, idSource(systemClock, systemRandom)),
+      version: "0.0.0",
+      node: "n",
+      isReady: () => ready,
+    }),
     authenticate: operatorOr(TOKEN, (token) => access.authenticate(token)),
     stillValid: (ids) => access.stillValid(ids),
     host,

@@ -53,11 +53,21 @@ export class Mailbox {
     this.#limits = { ...LIMITS, ...limits };
   }
 
-  async send(caller: Caller, mail: NewMail): Promise<string> {
+  /** `record` runs in the transaction that stores it. */
+  async send(caller: Caller, mail: NewMail, record?: (tx: Tx, id: string) => Promise<void>): Promise<string> {
     mustBeMember(caller);
     const content = this.#contentOf(mail);
     const id = this.#newId();
-    const sent = await this.#store.transact("send mail", (tx) => this.#insert(tx, id, caller.name, mail, content), "locked");
+    // A full mailbox is an answer, not a failed transaction: a flood must not cost the others of its batch a second try.
+    const sent = await this.#store.transact(
+      "send mail",
+      async (tx) => {
+        const stored = await this.#insert(tx, id, caller.name, mail, content);
+        if (stored) await record?.(tx, id);
+        return stored;
+      },
+      "locked",
+    );
     if (!sent) throw this.#full(mail);
     return id;
   }
@@ -99,20 +109,24 @@ export class Mailbox {
     tx.hint("mail");
   }
 
-  async nack(caller: Caller, id: string, fence: number, delayMs: number): Promise<void> {
-    await this.#store.transact("nack mail", (tx) => this.nackIn(tx, caller, id, fence, delayMs), "locked");
+  async nack(caller: Caller, id: string, fence: number, delayMs: number): Promise<"pending" | "dead"> {
+    return this.#store.transact("nack mail", (tx) => this.nackIn(tx, caller, id, fence, delayMs), "locked");
   }
 
   /** Gives it back, to come again after the delay; after the last try it is dead. */
-  async nackIn(tx: Tx, caller: Caller, id: string, fence: number, delayMs: number): Promise<void> {
+  async nackIn(tx: Tx, caller: Caller, id: string, fence: number, delayMs: number): Promise<"pending" | "dead"> {
     mustBeMember(caller);
     const row = await tx.get<MailRow>`update mail set state = 'pending', leased_by = null, due_at = expires_at,
         visible_at = now_ms() + cast(${delayMs} as bigint)
       where id = ${id} and fence = ${fence} and leased_by = ${caller.name} and state = 'leased' and due_at > now_ms() returning ${MAIL_COLUMNS_WITHOUT_CONTENT}`;
     if (!row) throw await this.#whyNot(tx, caller, id);
-    if (row.attempts >= MAX_ATTEMPTS) return settle(this.#store, tx, [row], "dead");
+    if (row.attempts >= MAX_ATTEMPTS) {
+      await settle(this.#store, tx, [row], "dead");
+      return "dead";
+    }
     await tell(this.#store, tx, "mail.returned", caller.name, row, { because: "nacked", delayMs, attempts: row.attempts });
     tx.hint("mail");
+    return "pending";
   }
 
   /** Sender, recipient and readers see how it stands; for anybody else it does not exist. */
