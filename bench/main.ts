@@ -16,6 +16,7 @@ interface Benchmark {
 
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   store: { about: "durable writes, work queue, wake-up, point reads (parts: writes queue wake reads)", load: () => import("./store.ts") },
+  pools: { about: "shared memory: durable writes, reads, watch (parts: writes reads watch)", load: () => import("./pools.ts") },
   "side-by-side": {
     about: "what goes wrong in LangGraph.js, Mastra and here (parts: lost-updates isolation double-resume zombie)",
     load: () => import("./side-by-side.ts"),
