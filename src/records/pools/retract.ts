@@ -20,8 +20,8 @@ export interface Retraction {
   /** Descendants in keys that the caller may not write: an operator's to withdraw. */
   readonly left: number;
   readonly rerun: readonly { readonly agent: string; readonly run: string | null; readonly step: string | null }[];
-  /** Agents and guests who have read any of it, to be told. */
-  readonly readers: readonly string[];
+  /** Agents and guests who have written or read any of it, to be told: each of what was its own to see. */
+  readonly concerned: ReadonlyMap<string, readonly VersionRef[]>;
 }
 
 /**
@@ -60,7 +60,7 @@ export async function retractVersion(
     hidden: standing.length - visible.length,
     left,
     rerun: toRepeat(standing, readers),
-    readers: [...new Set(readers.map((reader) => reader.agent))].filter((agent) => agent !== caller.name).sort(),
+    concerned: byIdentity([...standing, ...readers].filter(({ agent }) => agent !== caller.name)),
   };
 }
 
@@ -133,7 +133,7 @@ async function makeCurrent(tx: Tx, pool: string, key: string, next: Standing | u
     where pool = ${pool} and key = ${key}`;
 }
 
-interface ReaderRow {
+interface ReaderRow extends VersionRef {
   readonly agent: string;
   readonly run: string;
   readonly step: string | null;
@@ -143,7 +143,7 @@ async function readersOf(tx: Tx, rows: readonly VersionRow[]): Promise<ReaderRow
   const readers: ReaderRow[] = [];
   for (const { pool, key, version } of rows) {
     readers.push(
-      ...(await tx.all<ReaderRow>`select agent, run, step from pool_reads where pool = ${pool} and key = ${key} and version = ${version}`),
+      ...(await tx.all<ReaderRow>`select pool, key, version, agent, run, step from pool_reads where pool = ${pool} and key = ${key} and version = ${version}`),
     );
   }
   return readers;
@@ -156,4 +156,13 @@ function toRepeat(rows: readonly VersionRow[], readers: readonly ReaderRow[]): R
     concerned.map(({ agent, run, step }) => [JSON.stringify([agent, run, step]), { agent, run: run === "" ? null : run, step }]),
   );
   return [...distinct.values()];
+}
+
+function byIdentity(rows: readonly (VersionRef & { readonly agent: string })[]): Map<string, VersionRef[]> {
+  const concerned = new Map<string, Map<string, VersionRef>>();
+  for (const { agent, pool, key, version } of rows) {
+    const known = concerned.get(agent) ?? new Map<string, VersionRef>();
+    concerned.set(agent, known.set(nameOf({ pool, key, version }), { pool, key, version }));
+  }
+  return new Map([...concerned].map(([agent, versions]) => [agent, [...versions.values()]]));
 }
