@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiClient } from "../client/api-client.ts";
+import { ClientError } from "../client/client-error.ts";
 import type { GlobalOptions } from "./terminal.ts";
 
 export interface Connection {
@@ -25,6 +26,14 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
       await sleep(LOOK_AGAIN_MS);
     }
   }
+}
+
+/** The home's daemon, which must run: as the identity of $GUILDHALL_TOKEN, else as the operator. */
+export async function connectRunning(options: GlobalOptions): Promise<ApiClient> {
+  const running = await findRunning(options);
+  if (!running) throw new ClientError("daemon.not_running", "no daemon runs on this home");
+  const token = process.env.GUILDHALL_TOKEN;
+  return token ? new ApiClient(running.url, token) : running;
 }
 
 async function findRunning(options: GlobalOptions): Promise<ApiClient | undefined> {

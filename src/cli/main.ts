@@ -1,4 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { agreeCommands } from "./agree-commands.ts";
+import { claimCommands } from "./claim-commands.ts";
+import { mailCommands } from "./mail-commands.ts";
 import { explain, type GlobalOptions } from "./terminal.ts";
 import { tokenCommands } from "./token-commands.ts";
 
@@ -56,6 +59,9 @@ function commands(done: (exit: number) => void): Command {
       done(await (await import("./restore.ts")).restore(file, command.optsWithGlobals())),
     );
   tokenCommands(program, done);
+  claimCommands(program, done);
+  mailCommands(program, done);
+  agreeCommands(program, done);
   return program;
 }
 

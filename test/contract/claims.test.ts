@@ -199,6 +199,26 @@ describe.each(PLACES)("claims on %s", (_name, makePlace) => {
     }
   });
 
+  test("L5 a renewal that is under way when another wants to take over keeps its claim", async () => {
+    const fence = await fenceOf("a");
+    const other = await second();
+    let renewed = false;
+    const renewing = store.transact(
+      "renew slowly",
+      async (tx) => {
+        await claims.renewIn(tx, guest("a"), { resource: FILE, fence, ttl_ms: 100 * TTL });
+        renewed = true;
+        if (place.kind === "postgres") await new Promise((resolve) => setTimeout(resolve, 200));
+      },
+      "locked",
+    );
+    while (!renewed) await new Promise((resolve) => setTimeout(resolve, 1));
+    await place.elapse(TTL + 1);
+    await expect(ask("b", FILE, {}, other)).rejects.toMatchObject(refusal.held);
+    await renewing;
+    expect(await listed()).toMatchObject([{ holder: "a", fence }]);
+  });
+
   test("L6 a stale holder's release does nothing", async () => {
     const old = await fenceOf("a");
     await place.elapse(TTL + 1);

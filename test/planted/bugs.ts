@@ -1,3 +1,5 @@
+import { COORDINATION_BUGS } from "./coordination-bugs.ts";
+
 /** One bug as somebody could have written it, and the unmodified tests that must notice. */
 export interface PlantedBug {
   readonly name: string;
@@ -212,4 +214,5 @@ export const BUGS: readonly PlantedBug[] = [
     tests: ["test/contract/ledger.test.ts"],
     filter: "sealing",
   },
+  ...COORDINATION_BUGS,
 ];

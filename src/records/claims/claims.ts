@@ -289,7 +289,11 @@ function held({ resource }: Asked, { holder, expiresAt, resource: theirs, waitin
   const message = waiting
     ? `"${resource.name}": ${holder} waits for it before you${through}`
     : `"${resource.name}" is held by ${holder}${through}`;
-  return new Failure("claim.held", message, { details: { holder, expiresAt, resource: theirs, waiting } });
+  const until = new Date(expiresAt).toISOString();
+  const hint = waiting
+    ? "Ask with wait_ms to stand in line too."
+    : `It ends at ${until} unless it is renewed; ask with wait_ms to stand in line.`;
+  return new Failure("claim.held", message, { hint, details: { holder, expiresAt, resource: theirs, waiting } });
 }
 
 function lost(resource: string, fence: number): Failure {
