@@ -106,6 +106,7 @@ export const proposalQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(100).default(50),
 });
 export type ProposalQuery = z.output<typeof proposalQuery>;
+export type ProposalFilter = Partial<ProposalQuery>;
 
 /** The newest first, without votes and writes. */
 export const proposalList = z.object({ proposals: z.array(proposal.omit({ votes: true, writes: true, pins: true, electorate: true })) });
