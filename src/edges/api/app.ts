@@ -6,11 +6,15 @@ import type { Store } from "../../store/store.ts";
 import { type Authenticate, identified } from "./credential.ts";
 import { errorResponse } from "./error-response.ts";
 import { knownHost, ownOrigin } from "./guards.ts";
+import { type Gauge, Metrics } from "./metrics.ts";
 import { type CallLimits, OpenCalls, type StillValid } from "./open-calls.ts";
 import { openApiDocument } from "./openapi.ts";
 import { BodySpace } from "./read-body.ts";
 import { LOOKERS, type Route, route } from "./route.ts";
 import { serve } from "./serve.ts";
+
+/** What may be named in a measurement; anything else a client makes up is `other`. */
+const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
 
 export interface ApiParts {
   readonly store: Store;
@@ -31,26 +35,44 @@ export interface ApiLimits extends CallLimits {
   readonly bodyBytes: number;
 }
 
-const LIMITS: ApiLimits = { requests: 2_000, streams: 2_000, streamsPerToken: 500, bodyBytes: 64 * 1024 * 1024 };
+const LIMITS: ApiLimits = { requests: 4_000, streams: 2_000, streamsPerToken: 500, bodyBytes: 64 * 1024 * 1024 };
 
 export function createApp(parts: ApiParts): Hono {
-  const { log } = parts;
+  const { log, stopping } = parts;
   const limits = { ...LIMITS, ...parts.limits };
-  const serving = { ...parts, calls: new OpenCalls(limits, parts.stillValid), bodies: new BodySpace(limits.bodyBytes) };
+  const calls = new OpenCalls(limits, parts.stillValid);
+  const serving = { ...parts, calls, bodies: new BodySpace(limits.bodyBytes) };
+  const metrics = new Metrics(openGauges(calls));
+  stopping.addEventListener("abort", () => metrics.close(), { once: true });
+  const routes = inOrder([...parts.routes, description(parts), measurements(metrics)]);
+
   const app = new Hono();
-  app.onError((error) => errorResponse(error, log));
+  app.onError((error, { req }) => {
+    const response = errorResponse(error, log);
+    metrics.count(METHODS.includes(req.method) ? req.method : "other", "other", response.status, 0);
+    return response;
+  });
   app.notFound(async (context) => {
     // What there is, is told to those who have a token.
     if (context.req.path.startsWith("/api/")) await identified(parts.authenticate, context.req.header("authorization"));
     throw new Failure("request.not_found", `there is no ${context.req.method} ${context.req.path}`);
   });
   app.use(knownHost(parts.host), ownOrigin);
-  const routes = inOrder([...parts.routes, description(parts)]);
   for (const one of routes) {
-    const methods = one.kind === "raw" ? one.methods : [one.kind === "call" ? one.method : "GET"];
-    app.on([...methods], one.path, serve(one, serving));
+    const answer = serve(one, serving);
+    app.on([...methodsOf(one)], one.path, async (context) => {
+      const began = performance.now();
+      const response = await answer(context).catch((error: unknown) => errorResponse(error, log));
+      metrics.count(context.req.method, one.path, response.status, performance.now() - began);
+      return response;
+    });
   }
   return app;
+}
+
+function methodsOf(route: Route): readonly string[] {
+  if (route.kind === "raw") return route.methods;
+  return [route.kind === "call" ? route.method : "GET"];
 }
 
 function description({ routes, version }: ApiParts): Route {
@@ -64,16 +86,30 @@ function description({ routes, version }: ApiParts): Route {
   });
 }
 
+function measurements(metrics: Metrics): Route {
+  return route({
+    method: "GET",
+    path: "/metrics",
+    summary: "Measurements of this process, for Prometheus",
+    allow: "anyone",
+    contentType: "text/plain; version=0.0.4; charset=utf-8",
+    answers: { 200: z.string() },
+    handle: async () => ({ status: 200, body: metrics.text() }),
+  });
+}
+
+function openGauges(calls: OpenCalls): Gauge[] {
+  return [
+    { name: "guildhall_http_requests_open", help: "Requests being answered.", type: "gauge", read: () => calls.counts.requests },
+    { name: "guildhall_http_streams_open", help: "Event streams being sent.", type: "gauge", read: () => calls.counts.streams },
+  ];
+}
+
 /** The first that matches answers: a fixed word stands before a name. The same route twice is a mistake. */
 function inOrder(routes: readonly Route[]): Route[] {
-  const seen = new Set<string>();
-  for (const one of routes) {
-    for (const method of one.kind === "raw" ? one.methods : [one.kind === "call" ? one.method : "GET"]) {
-      const name = `${method} ${one.path}`;
-      if (seen.has(name)) throw new Failure("internal.bug", `${name} is declared twice`);
-      seen.add(name);
-    }
-  }
+  const names = routes.flatMap((one) => methodsOf(one).map((method) => `${method} ${one.path}`));
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice) throw new Failure("internal.bug", `${twice} is declared twice`);
   const rank = (path: string): string => path.replace(/:\w+/g, "\uffff");
   return routes.toSorted((a, b) => (rank(a.path) < rank(b.path) ? -1 : 1));
 }
