@@ -2,6 +2,9 @@ import { z } from "zod";
 import { text } from "./text.ts";
 import { workspace } from "./workspace.ts";
 
+/** The pool that is there without any configuration, for every agent and guest. */
+export const COMMONS = "commons";
+
 /** A guest whose process says nothing for so long is gone. */
 export const GUEST_TTL_MS = 30_000;
 export const GUEST_RENEW_MS = 10_000;

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { modelRegistry } from "../abilities/models/model-registry.ts";
 import { offlineProvider } from "../abilities/models/offline-model.ts";
+import { decideDue } from "../acts/decide-due.ts";
+import { sweepGuests } from "../acts/end-guest.ts";
 import { DELIVERY_WORK, TURN_WORK } from "../acts/work-kinds.ts";
+import { COMMONS } from "../contract/guests.ts";
 import { deliverReply } from "../drivers/dispatch/deliver-reply.ts";
 import { Dispatcher } from "../drivers/dispatch/dispatcher.ts";
 import { takeTurn } from "../drivers/dispatch/take-turn.ts";
@@ -16,9 +19,12 @@ import { asFailure } from "../kernel/failure.ts";
 import { idSource } from "../kernel/ids.ts";
 import { systemRandom } from "../kernel/random.ts";
 import { Access } from "../records/access/access.ts";
+import { Guests } from "../records/access/guests.ts";
 import { AgentRegistry } from "../records/agents/registry.ts";
+import { Agreements } from "../records/agreements/agreements.ts";
 import { Claims } from "../records/claims/claims.ts";
 import { Mailbox } from "../records/mailbox/mailbox.ts";
+import { Pools } from "../records/pools/pools.ts";
 import type { Whereabouts } from "../settings/home.ts";
 import { loadSettings } from "../settings/load-settings.ts";
 import { openStore } from "../store/store.ts";
@@ -26,6 +32,7 @@ import { LiveHub } from "../turns/live-hub.ts";
 import { type AgentSummary, summaryOf } from "./agent-summary.ts";
 import { removeDaemonFile, writeDaemonFile } from "./daemon-file.ts";
 import { lockHome } from "./home-lock.ts";
+import { lazyMcp } from "./lazy-mcp.ts";
 import { listen } from "./listen.ts";
 import { ensureOperatorToken } from "./operator-token.ts";
 import { type LogLevel, stderrLog } from "./stderr-log.ts";
@@ -52,6 +59,7 @@ export interface Daemon {
 }
 
 const TURNS_AT_ONCE = 64;
+const DUE_AT_ONCE = 100;
 const LEASE_MS = 15_000;
 const TURN_MS = 10 * 60_000;
 const GRACE_MS = 5_000;
@@ -82,6 +90,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const access = new Access(store, agents, newId, systemRandom);
   const claims = new Claims(store, node);
   const mailbox = new Mailbox(store, newId);
+  const pools = new Pools(store);
+  await pools.reconcile({ [COMMONS]: { readers: ["*"], writers: ["*"] }, ...config.pools });
+  const agreements = new Agreements(store);
+  const agreement = { store, agreements, pools };
+  const guests = new Guests(store, access, agents);
+  await guests.giveTime();
   const models = modelRegistry([offlineProvider]);
   const live = new LiveHub();
   const turn = takeTurn({ store, agents, models, live, newId, reached, turnMs: TURN_MS });
@@ -91,7 +105,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "idempotency keys", run: () => store.idempotency.sweep() },
     { name: "claims", run: () => claims.sweep() },
     { name: "mail", run: () => mailbox.sweep() },
+    { name: "proposals", run: () => decideDue(agreement, DUE_AT_ONCE) },
+    { name: "pools", run: () => pools.sweep() },
+    { name: "guests", run: () => sweepGuests({ store, guests, claims }) },
   ]);
+  const mcp = lazyMcp({ store, pools, agreements, claims, mailbox, guests, newId, log, version });
   const accept = intake(store, config, newId, reached);
   const host = options.host ?? config.server.host;
   const streams = new AbortController();
@@ -99,7 +117,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const app = createApp({
     store,
     log,
-    routes: allRoutes({ store, accept, live, access, claims, mailbox, version, node, isReady: () => ready }),
+    routes: allRoutes({ store, accept, live, access, claims, mailbox, agreement, newId, guests, mcp, version, node, isReady: () => ready }),
     authenticate: operatorOr(operatorToken, (token) => access.authenticate(token)),
     stillValid: (ids) => access.stillValid(ids),
     host,

@@ -1,4 +1,8 @@
+import type { AgreementParts } from "../../acts/decide-proposal.ts";
+import type { GuestParts } from "../../acts/end-guest.ts";
 import type { Accept } from "../../drivers/intake/accept.ts";
+import type { Caller } from "../../kernel/caller.ts";
+import type { NewId } from "../../kernel/ids.ts";
 import type { Live } from "../../kernel/live.ts";
 import type { Access } from "../../records/access/access.ts";
 import type { Claims } from "../../records/claims/claims.ts";
@@ -6,8 +10,11 @@ import type { Mailbox } from "../../records/mailbox/mailbox.ts";
 import type { Store } from "../../store/store.ts";
 import { claimsRoutes } from "./claims-routes.ts";
 import { eventRoutes } from "./event-routes.ts";
+import { guestRoutes } from "./guest-routes.ts";
 import { mailRoutes } from "./mail-routes.ts";
+import { mcpRoutes } from "./mcp-routes.ts";
 import { messageRoutes } from "./message-routes.ts";
+import { proposalsRoutes } from "./proposals-routes.ts";
 import type { Route } from "./route.ts";
 import { type SystemParts, systemRoutes } from "./system-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
@@ -20,6 +27,10 @@ export interface RouteParts extends SystemParts {
   readonly access: Access;
   readonly claims: Claims;
   readonly mailbox: Mailbox;
+  readonly agreement: AgreementParts;
+  readonly newId: NewId;
+  readonly guests: GuestParts["guests"];
+  readonly mcp: (request: Request, caller: Caller) => Promise<Response>;
 }
 
 export function allRoutes(parts: RouteParts): Route[] {
@@ -31,5 +42,8 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...tokenRoutes(parts.access),
     ...claimsRoutes(parts.claims),
     ...mailRoutes(parts.mailbox),
+    ...proposalsRoutes(parts.agreement, parts.newId),
+    ...guestRoutes(parts),
+    ...mcpRoutes(parts.mcp),
   ];
 }

@@ -13,6 +13,7 @@ import { noCrashPoints } from "../../kernel/crash-points.ts";
 import { idSource } from "../../kernel/ids.ts";
 import { systemRandom } from "../../kernel/random.ts";
 import { Access } from "../../records/access/access.ts";
+import { Guests } from "../../records/access/guests.ts";
 import { AgentRegistry } from "../../records/agents/registry.ts";
 import { Claims } from "../../records/claims/claims.ts";
 import { Mailbox } from "../../records/mailbox/mailbox.ts";
@@ -56,6 +57,8 @@ function appFor(host: string): Hono {
       access,
       claims: new Claims(store, "n"),
       mailbox: new Mailbox(store, idSource(systemClock, systemRandom)),
+      guests: new Guests(store, access, new AgentRegistry(configSchema.parse({}))),
+      mcp: async () => new Response("mcp"),
       version: "0.0.0",
       node: "n",
       isReady: () => ready,

@@ -17,7 +17,7 @@ import type { Caller } from "../../kernel/caller.ts";
 import { type Failure, isFailure } from "../../kernel/failure.ts";
 import type { Tx } from "../../store/engine.ts";
 import type { Store } from "../../store/store.ts";
-import { noEntry } from "./access.ts";
+import { mayRead, noEntry } from "./access.ts";
 import { blameFor } from "./blame.ts";
 import type { PoolWrite } from "./decide-write.ts";
 import { endorseVersion } from "./endorse.ts";
@@ -86,6 +86,15 @@ export class Pools {
   /** Undefined where there is no entry, or none for this caller. A pool that is not there is refused. */
   read(caller: Caller, pool: string, key: string, options?: ReadOptions): Promise<Entry | undefined> {
     return this.#entries.read(caller, pool, key, options);
+  }
+
+  /** Those of the keys that the caller may read, whether or not there are entries; none of a pool it may not see. Records no read. */
+  async readable(caller: Caller, pool: string, keys: readonly string[]): Promise<string[]> {
+    const known = await this.#registry.find(this.#store.read, caller, pool).catch((error: unknown) => {
+      if (isFailure(error, "request.not_found")) return undefined;
+      throw error;
+    });
+    return known ? keys.filter((key) => mayRead(caller, known.rules.of(key))) : [];
   }
 
   listEntries(caller: Caller, pool: string, options?: PageOptions): Promise<EntryList> {
