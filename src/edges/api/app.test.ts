@@ -15,8 +15,10 @@ import { systemRandom } from "../../kernel/random.ts";
 import { Access } from "../../records/access/access.ts";
 import { Guests } from "../../records/access/guests.ts";
 import { AgentRegistry } from "../../records/agents/registry.ts";
+import { Agreements } from "../../records/agreements/agreements.ts";
 import { Claims } from "../../records/claims/claims.ts";
 import { Mailbox } from "../../records/mailbox/mailbox.ts";
+import { Pools } from "../../records/pools/pools.ts";
 import { openStore, type Store } from "../../store/store.ts";
 import { LiveHub } from "../../turns/live-hub.ts";
 import { allRoutes } from "./all-routes.ts";
@@ -57,6 +59,8 @@ function appFor(host: string): Hono {
       access,
       claims: new Claims(store, "n"),
       mailbox: new Mailbox(store, idSource(systemClock, systemRandom)),
+      agreement: { store, agreements: new Agreements(store), pools: new Pools(store) },
+      newId,
       guests: new Guests(store, access, new AgentRegistry(configSchema.parse({}))),
       mcp: async () => new Response("mcp"),
       version: "0.0.0",
