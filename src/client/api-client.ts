@@ -12,9 +12,12 @@ import {
   run,
 } from "../contract/wire.ts";
 import { ClientError } from "./client-error.ts";
-import { readServerSentEvents } from "./server-sent-events.ts";
+import { readServerSentEvents, type ServerSentEvent } from "./server-sent-events.ts";
 
 const HEALTH_MS = 2_000;
+const AGAIN_MS = 500;
+
+type Headers = Readonly<Record<string, string>>;
 
 export type RunProgress =
   | { readonly kind: "text"; readonly text: string }
@@ -69,6 +72,35 @@ export class ApiClient {
     return this.#json(schema, path, { method: "POST", body: JSON.stringify(body) });
   }
 
+  put<Schema extends z.ZodType>(schema: Schema, path: string, body: unknown, headers: Headers = {}): Promise<z.output<Schema>> {
+    return this.#json(schema, path, { method: "PUT", body: JSON.stringify(body), headers });
+  }
+
+  remove<Schema extends z.ZodType>(schema: Schema, path: string, headers: Headers = {}): Promise<z.output<Schema>> {
+    return this.#json(schema, path, { method: "DELETE", headers });
+  }
+
+  /**
+   * The events of a stream after number `after`, in order, once each: a connection that breaks is opened again after the last event seen.
+   * Ends with the signal; a refusal is thrown.
+   */
+  async *watch(path: string, after: number, signal: AbortSignal): AsyncGenerator<ServerSentEvent, void, void> {
+    let last = String(after);
+    while (!signal.aborted) {
+      try {
+        const response = await this.#fetch(path, { signal, headers: { "last-event-id": last } });
+        for await (const event of readServerSentEvents(response.body ?? new ReadableStream())) {
+          if (event.id !== null) last = event.id;
+          yield event;
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof ClientError && error.code !== "daemon.not_running" && error.code !== "request.busy") throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+  }
+
   async #json<Schema extends z.ZodType>(schema: Schema, path: string, init: RequestInit): Promise<z.output<Schema>> {
     const response = await this.#fetch(path, init);
     const body: unknown = await response.json().catch((error: unknown) => {
@@ -80,7 +112,7 @@ export class ApiClient {
   }
 
   async #fetch(path: string, init: RequestInit): Promise<Response> {
-    const headers = { authorization: `Bearer ${this.#token}`, "content-type": "application/json" };
+    const headers = { ...(init.headers as Headers), authorization: `Bearer ${this.#token}`, "content-type": "application/json" };
     const response = await fetch(`${this.url}${path}`, { ...init, headers }).catch((error: unknown) => {
       throw this.#silent(error);
     });

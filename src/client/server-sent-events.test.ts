@@ -10,12 +10,12 @@ async function read(...pieces: (string | Uint8Array)[]): Promise<ServerSentEvent
 
 test("events are read across pieces, comments are left out, lines of data are joined", async () => {
   expect(await read(":\n\nevent: te", "xt\ndata: {\ndata: }\nid: 1\n", "\ndata: x\n\nevent: cut off")).toEqual([
-    { event: "text", data: "{\n}" },
-    { event: "message", data: "x" },
+    { id: "1", event: "text", data: "{\n}" },
+    { id: null, event: "message", data: "x" },
   ]);
 });
 
 test("a character that was cut in two is whole again", async () => {
   const bytes = new TextEncoder().encode("data: ü\n\n");
-  expect(await read(bytes.slice(0, 7), bytes.slice(7))).toEqual([{ event: "message", data: "ü" }]);
+  expect(await read(bytes.slice(0, 7), bytes.slice(7))).toEqual([{ id: null, event: "message", data: "ü" }]);
 });

@@ -1,4 +1,6 @@
 export interface ServerSentEvent {
+  /** Null where the event has no number. */
+  readonly id: string | null;
   readonly event: string;
   readonly data: string;
 }
@@ -18,11 +20,13 @@ export async function* readServerSentEvents(body: ReadableStream<Uint8Array>): A
 }
 
 function parseBlock(block: string): ServerSentEvent | undefined {
+  let id: string | null = null;
   let event = "message";
   const data: string[] = [];
   for (const line of block.split("\n")) {
+    if (line.startsWith("id:")) id = line.slice(3).trim();
     if (line.startsWith("event:")) event = line.slice(6).trim();
     if (line.startsWith("data:")) data.push(line.slice(5).replace(/^ /, ""));
   }
-  return data.length === 0 ? undefined : { event, data: data.join("\n") };
+  return data.length === 0 ? undefined : { id, event, data: data.join("\n") };
 }
