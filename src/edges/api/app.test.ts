@@ -218,6 +218,14 @@ describe("the event stream", () => {
     expect(await firstEvents("/api/events?after=1", 1, { "last-event-id": "2" })).toEqual(["3"]);
   });
 
+  test("tells of one subject only, where one is named", async () => {
+    const { runId } = (await post({ ...message, id: "subject" })).body;
+    const mine = (await store.ledger.read(0, 1_000)).filter(({ subject }) => subject[1] === runId).map(({ seq }) => String(seq));
+    expect(mine.length).toBeGreaterThan(0);
+    expect(await firstEvents(`/api/events?subject=run/${runId}`, mine.length)).toEqual(mine);
+    expect((await call("/api/events?subject=%25E0")).status).toBe(422);
+  });
+
   test("a number that is none: 422", async () => {
     for (const after of ["x", "-1", "1e3", "9".repeat(20)]) expect((await call(`/api/events?after=${after}`)).status).toBe(422);
   });
@@ -302,6 +310,14 @@ describe("what a body may be", () => {
   test("brackets inside a text are no levels", async () => {
     expect((await post({ ...message, id: "brackets", text: `${"[".repeat(200)}"\\` })).status).toBe(202);
   });
+});
+
+test("measurements need no token, and made-up paths and methods make no series", async () => {
+  for (const path of ["/made/up", "/api/made-up"]) await call(path, { method: "BREW" });
+  await call("/api/runs/x");
+  const text = await (await app.request("/metrics", { headers: { host: "localhost" } })).text();
+  expect(text).toMatch(/guildhall_http_request_seconds_count\{method="GET",route="\/api\/runs\/:id",status="404"\} \d+/);
+  expect(text).not.toMatch(/made|BREW/);
 });
 
 test("the API describes itself, and the description is valid", async () => {

@@ -14,7 +14,10 @@ const STALLED_MS = 60_000;
 export function eventStream(signal: AbortSignal, log: Log, ended: () => void, body: StreamBody): Response {
   const left = new AbortController();
   const over = AbortSignal.any([signal, left.signal]);
-  let room: (() => void) | undefined;
+  const waiting: (() => void)[] = [];
+  const room = (): void => {
+    for (const resume of waiting.splice(0)) resume();
+  };
   let takenAt = performance.now();
   const bytes = new TextEncoder();
   const readable = new ReadableStream<Uint8Array>(
@@ -22,9 +25,7 @@ export function eventStream(signal: AbortSignal, log: Log, ended: () => void, bo
       start(controller) {
         const roomAgain = (): Promise<void> => {
           if (over.aborted || (controller.desiredSize ?? 0) > 0) return Promise.resolve();
-          return new Promise((resolve) => {
-            room = resolve;
-          });
+          return new Promise((resolve) => waiting.push(resolve));
         };
         const write = (text: string): void => {
           if (!over.aborted) controller.enqueue(bytes.encode(text));
@@ -35,7 +36,7 @@ export function eventStream(signal: AbortSignal, log: Log, ended: () => void, bo
         }, KEEP_ALIVE_MS);
         const end = (): void => {
           clearInterval(keepAlive);
-          room?.();
+          room();
           ended();
           try {
             controller.close();
@@ -58,8 +59,7 @@ export function eventStream(signal: AbortSignal, log: Log, ended: () => void, bo
       },
       pull() {
         takenAt = performance.now();
-        room?.();
-        room = undefined;
+        room();
       },
       cancel() {
         left.abort();

@@ -40,7 +40,7 @@ export function proposalsRoutes(parts: AgreementParts, newId: NewId): Route[] {
       method: "POST",
       path: "/api/proposals/:id/votes",
       summary: "Vote on a proposal; the first vote stands, and the one that makes the outcome certain decides it",
-      allow: LOOKERS,
+      allow: MEMBERS,
       body: newVote,
       answers: { 200: proposal },
       handle: async ({ caller, params, body, record }) => ({
