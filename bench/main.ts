@@ -17,6 +17,10 @@ interface Benchmark {
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   store: { about: "durable writes, work queue, wake-up, point reads (parts: writes queue wake reads)", load: () => import("./store.ts") },
   pools: { about: "shared memory: durable writes, reads, watch (parts: writes reads watch)", load: () => import("./pools.ts") },
+  coordination: {
+    about: "10,000 claims and 10,000 mails in flight: latency, and the daemon's memory (parts: sqlite postgres)",
+    load: () => import("./coordination.ts"),
+  },
   "side-by-side": {
     about: "what goes wrong in LangGraph.js, Mastra and here (parts: lost-updates isolation double-resume zombie)",
     load: () => import("./side-by-side.ts"),
