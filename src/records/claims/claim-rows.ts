@@ -1,7 +1,7 @@
 import type { Claim, ClaimMode } from "../../contract/claims.ts";
 import type { Reads } from "../../store/engine.ts";
 import { code, list, type SqlFragment, sql } from "../../store/sql.ts";
-import { overlap, parseResource, type Resource } from "./resource.ts";
+import { overlaps, type Resource } from "./resource.ts";
 
 export interface ClaimRow {
   readonly fence: number;
@@ -24,6 +24,9 @@ export function claimOf(row: ClaimRow): Claim {
     maxUntil: row.max_until,
   };
 }
+
+/** As a subquery it is asked once; for every row anew it could not be looked up in an index, and on SQLite would call us for each. */
+export const NOW = code("(select now_ms())");
 
 /** Rows of claims or waiters whose resource may overlap with this one: exactly those, where neither is a pattern. */
 export function maybeOverlapping(resource: Resource): SqlFragment {
@@ -81,11 +84,11 @@ function nearRows(reads: Reads, { resource, holder, mode, waiter }: Asked, limit
   const near = maybeOverlapping(resource);
   const inTheWay = mode === "exclusive" ? sql`holder <> ${holder}` : sql`(holder <> ${holder} and mode = 'exclusive')`;
   return reads.all<NearRow>`
-    select case when expires_at <= now_ms() then 'expired' else 'claim' end as kind, fence as number, name, holder, mode, expires_at as until
-    from claims where ${near} and (${inTheWay} or expires_at <= now_ms() or (name = ${resource.name} and holder = ${holder}))
+    select case when expires_at <= ${NOW} then 'expired' else 'claim' end as kind, fence as number, name, holder, mode, expires_at as until
+    from claims where ${near} and (${inTheWay} or expires_at <= ${NOW} or (name = ${resource.name} and holder = ${holder}))
     union all
     select 'waiter' as kind, id as number, name, holder, mode, alive_until as until
-    from claim_waiters where ${near} and ${inTheWay} and alive_until > now_ms() ${waiter === null ? code("") : sql`and id < ${waiter}`}
+    from claim_waiters where ${near} and ${inTheWay} and alive_until > ${NOW} ${waiter === null ? code("") : sql`and id < ${waiter}`}
     ${limit}`;
 }
 
@@ -95,7 +98,7 @@ function sortOut(rows: readonly NearRow[], asked: Asked): Surroundings {
   let own: Surroundings["own"];
   const expired: number[] = [];
   for (const row of rows) {
-    if (!overlap(asked.resource, parseResource(row.name))) continue;
+    if (!overlaps(asked.resource, row.name)) continue;
     if (row.kind === "expired") expired.push(row.number);
     else if (row.kind === "waiter") ahead = ahead && ahead.number < row.number ? ahead : row;
     else if (row.holder === asked.holder) own = { fence: row.number, mode: row.mode };

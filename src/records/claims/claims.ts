@@ -5,9 +5,9 @@ import { Failure } from "../../kernel/failure.ts";
 import type { Tx } from "../../store/engine.ts";
 import { code, list, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
-import { type Asked, type Blocker, type ClaimRow, claimOf, lookAround, type Surroundings } from "./claim-rows.ts";
+import { type Asked, type Blocker, type ClaimRow, claimOf, lookAround, NOW, type Surroundings } from "./claim-rows.ts";
 import { listClaims } from "./list-claims.ts";
-import { overlap, parseResource } from "./resource.ts";
+import { overlaps, parseResource } from "./resource.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
 export interface ClaimLimits {
@@ -132,7 +132,7 @@ export class Claims {
     const row = await tx.get<{ name: string }>`select name from claims
       where fence = ${fence} and expires_at > now_ms() ${this.#store.dialect.forUpdate}`;
     const asked = parseResource(resource);
-    const covered = row && (row.name === resource || (!asked.pattern && overlap(asked, parseResource(row.name))));
+    const covered = row && (row.name === resource || (!asked.pattern && overlaps(asked, row.name)));
     if (!covered) throw new Failure("fence.stale", `the claim on "${resource}" with fence ${fence} is no longer held`);
   }
 
@@ -144,8 +144,8 @@ export class Claims {
 
   /** Tells of claims whose time is up, and forgets waiters whose process is gone. Any node may call it, often. */
   async sweep(): Promise<number> {
-    const due = await this.#store.read.get`select 1 from claims where expires_at <= now_ms()
-      union all select 1 from claim_waiters where alive_until <= now_ms() limit 1`;
+    const due = await this.#store.read.get`select 1 from claims where expires_at <= ${NOW}
+      union all select 1 from claim_waiters where alive_until <= ${NOW} limit 1`;
     const tidy = performance.now() - this.#tidied > TIDY_MS;
     if (!due && !tidy) return 0;
     if (tidy) this.#tidied = performance.now();
@@ -154,11 +154,11 @@ export class Claims {
 
   async #sweepIn(tx: Tx, tidy: boolean): Promise<number> {
     const { dialect } = this.#store;
-    const due = sql`select fence from claims where expires_at <= now_ms() order by expires_at limit ${SWEEP_ROWS} ${dialect.skipLocked}`;
+    const due = sql`select fence from claims where expires_at <= ${NOW} order by expires_at limit ${SWEEP_ROWS} ${dialect.skipLocked}`;
     const rows = await tx.all<ClaimRow>`delete from claims where fence ${dialect.amongFirst(due)} returning ${COLUMNS}`;
     for (const row of rows) await this.#tell(tx, "claim.lost", row.holder, row);
     await this.#line.sweep(tx, SWEEP_ROWS);
-    const unused = sql`select name from claim_locks where used_at < now_ms() - ${UNUSED_LOCK_MS} limit ${SWEEP_ROWS} ${dialect.skipLocked}`;
+    const unused = sql`select name from claim_locks where used_at < ${NOW} - ${UNUSED_LOCK_MS} limit ${SWEEP_ROWS} ${dialect.skipLocked}`;
     if (tidy) await tx.run`delete from claim_locks where name ${dialect.amongFirst(unused)}`;
     if (rows.length > 0) tx.hint("claims");
     return rows.length;
@@ -211,8 +211,8 @@ export class Claims {
 
   /** Exact: all that one holder asks for is decided under its lock. */
   async #hasTooMany(tx: Tx, { holder, waiter }: Asked): Promise<boolean> {
-    const own = await tx.get<{ count: number }>`select (select count(*) from claims where holder = ${holder} and expires_at > now_ms())
-      + (select count(*) from claim_waiters where holder = ${holder} and alive_until > now_ms() and id <> ${waiter ?? 0}) as count`;
+    const own = await tx.get<{ count: number }>`select (select count(*) from claims where holder = ${holder} and expires_at > ${NOW})
+      + (select count(*) from claim_waiters where holder = ${holder} and alive_until > ${NOW} and id <> ${waiter ?? 0}) as count`;
     return (own?.count ?? 0) >= this.#limits.perHolder;
   }
 

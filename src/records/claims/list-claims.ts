@@ -2,8 +2,8 @@ import type { ClaimList, ClaimQuery } from "../../contract/claims.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { Reads } from "../../store/engine.ts";
 import { code, sql } from "../../store/sql.ts";
-import { type ClaimRow, claimOf, maybeOverlapping } from "./claim-rows.ts";
-import { overlap, parseResource } from "./resource.ts";
+import { type ClaimRow, claimOf, maybeOverlapping, NOW } from "./claim-rows.ts";
+import { overlaps as overlapsWith, parseResource } from "./resource.ts";
 
 /** Above every character a name can go on with. */
 const LAST = "\u{10FFFF}";
@@ -16,11 +16,11 @@ export async function listClaims(reads: Reads, { prefix, overlaps, after, limit 
   const [name, fence] = after === undefined ? ["", 0] : placeOf(after);
   const rows = await reads.all<ClaimRow & { waiters: number }>`
     select fence, c.name, holder, mode, taken_at, expires_at, max_until,
-      (select count(*) from claim_waiters as w where w.name = c.name and w.alive_until > now_ms()) as waiters
-    from claims as c where c.expires_at > now_ms() and (c.name, c.fence) > (${name}, cast(${fence} as bigint)) ${begins} ${near}
+      (select count(*) from claim_waiters as w where w.name = c.name and w.alive_until > ${NOW}) as waiters
+    from claims as c where c.expires_at > ${NOW} and (c.name, c.fence) > (${name}, cast(${fence} as bigint)) ${begins} ${near}
     order by c.name, c.fence limit ${limit}`;
   const last = rows.length === limit ? rows.at(-1) : undefined;
-  const shown = resource ? rows.filter((row) => overlap(resource, parseResource(row.name))) : rows;
+  const shown = resource ? rows.filter((row) => overlapsWith(resource, row.name)) : rows;
   return {
     claims: shown.map((row) => ({ ...claimOf(row), waiters: row.waiters })),
     next: last ? `${last.fence}:${last.name}` : null,

@@ -38,9 +38,14 @@ function problemOf(name: string, elements: readonly string[]): string | undefine
 }
 
 /** Whether there is a name that both stand for. Exact, patterns on both sides included. */
-export function overlap(one: Resource, other: Resource): boolean {
+export function overlap(one: Resource, other: Pick<Resource, "name" | "elements" | "pattern">): boolean {
   if (!one.pattern && !other.pattern) return one.name === other.name;
   return overlapping(one.elements, other.elements, ANY_ELEMENTS, elementsOverlap);
+}
+
+/** The same for a name that is known to be well-formed, and of which there may be thousands. */
+export function overlaps(one: Resource, name: string): boolean {
+  return overlap(one, { name, elements: name.split("/"), pattern: name.includes(ANY_TEXT) });
 }
 
 function elementsOverlap(one: string, other: string): boolean {
@@ -55,7 +60,7 @@ function overlapping<T>(one: readonly T[], other: readonly T[], gap: T, fits: Fi
   if (first && second) return endsFit(one, other, gap, fits);
   if (first) return covers(one, other, gap, fits);
   if (second) return covers(other, one, gap, fits);
-  return one.length === other.length && fitsAt(one, other, 0, fits);
+  return one.length === other.length && fitsAt(one, 0, one.length, other, 0, fits);
 }
 
 /**
@@ -63,38 +68,29 @@ function overlapping<T>(one: readonly T[], other: readonly T[], gap: T, fits: Fi
  * else of both can be put into the gaps, one after the other.
  */
 function endsFit<T>(one: readonly T[], other: readonly T[], gap: T, fits: Fits<T>): boolean {
-  const heads = Math.min(one.indexOf(gap), other.indexOf(gap));
-  const tails = Math.min(one.length - 1 - one.lastIndexOf(gap), other.length - 1 - other.lastIndexOf(gap));
-  for (let index = 0; index < heads; index++) if (!fits(one[index] as T, other[index] as T)) return false;
-  for (let index = 1; index <= tails; index++) if (!fits(one.at(-index) as T, other.at(-index) as T)) return false;
-  return true;
+  const head = Math.min(one.indexOf(gap), other.indexOf(gap));
+  const tail = Math.min(one.length - 1 - one.lastIndexOf(gap), other.length - 1 - other.lastIndexOf(gap));
+  return fitsAt(one, 0, head, other, 0, fits) && fitsAt(one, one.length - tail, one.length, other, other.length - tail, fits);
 }
 
 /** Head and tail have their places; what stands between two gaps goes where it first fits. */
 function covers<T>(gapped: readonly T[], whole: readonly T[], gap: T, fits: Fits<T>): boolean {
-  const pieces = piecesOf(gapped, gap);
-  const head = pieces[0] as readonly T[];
-  const tail = pieces.at(-1) as readonly T[];
-  const end = whole.length - tail.length;
-  if (head.length > end || !fitsAt(head, whole, 0, fits) || !fitsAt(tail, whole, end, fits)) return false;
-  let from = head.length;
-  for (const piece of pieces.slice(1, -1)) {
-    while (from + piece.length <= end && !fitsAt(piece, whole, from, fits)) from++;
-    if (from + piece.length > end) return false;
-    from += piece.length;
+  const [first, last] = [gapped.indexOf(gap), gapped.lastIndexOf(gap)];
+  const end = whole.length - (gapped.length - 1 - last);
+  if (first > end || !fitsAt(gapped, 0, first, whole, 0, fits) || !fitsAt(gapped, last + 1, gapped.length, whole, end, fits)) return false;
+  let place = first;
+  for (let from = first + 1; from < last; ) {
+    const to = gapped.indexOf(gap, from);
+    while (place + to - from <= end && !fitsAt(gapped, from, to, whole, place, fits)) place++;
+    place += to - from;
+    if (place > end) return false;
+    from = to + 1;
   }
   return true;
 }
 
-function piecesOf<T>(gapped: readonly T[], gap: T): T[][] {
-  const pieces: T[][] = [[]];
-  for (const item of gapped) {
-    if (item === gap) pieces.push([]);
-    else pieces.at(-1)?.push(item);
-  }
-  return pieces;
-}
-
-function fitsAt<T>(piece: readonly T[], whole: readonly T[], at: number, fits: Fits<T>): boolean {
-  return piece.every((item, index) => fits(item, whole[at + index] as T));
+/** Whether `piece[from…to]` fits into the other from `at` on. */
+function fitsAt<T>(piece: readonly T[], from: number, to: number, whole: readonly T[], at: number, fits: Fits<T>): boolean {
+  for (let index = from; index < to; index++) if (!fits(piece[index] as T, whole[at + index - from] as T)) return false;
+  return true;
 }

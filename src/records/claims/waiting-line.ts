@@ -1,7 +1,7 @@
 import type { Tx } from "../../store/engine.ts";
 import { code, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
-import type { Asked } from "./claim-rows.ts";
+import { type Asked, NOW } from "./claim-rows.ts";
 
 /** A waiter whose process has been silent for so long stands in nobody's way any more. */
 const ALIVE = code("now_ms() + 4000");
@@ -27,7 +27,7 @@ export class WaitingLine {
       if (kept > 0) return waiter;
     }
     const others = await tx.get<{ count: number }>`select count(*) as count from claim_waiters
-      where name = ${resource.name} and alive_until > now_ms()`;
+      where name = ${resource.name} and alive_until > ${NOW}`;
     if ((others?.count ?? 0) >= this.#maxPerResource) return null;
     const row = await tx.get<{ id: number }>`
       insert into claim_waiters (id, name, key, pattern, holder, mode, node, since, alive_until)
@@ -55,7 +55,7 @@ export class WaitingLine {
   /** Removes the places of processes that are gone. */
   async sweep(tx: Tx, limit: number): Promise<void> {
     const { dialect } = this.#store;
-    const gone = sql`select id from claim_waiters where alive_until <= now_ms() limit ${limit} ${dialect.skipLocked}`;
+    const gone = sql`select id from claim_waiters where alive_until <= ${NOW} limit ${limit} ${dialect.skipLocked}`;
     if ((await tx.run`delete from claim_waiters where id ${dialect.amongFirst(gone)}`) > 0) tx.hint("claims");
   }
 }

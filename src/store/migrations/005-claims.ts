@@ -21,7 +21,7 @@ export const claims: Migration = {
     },
     "create index claims_by_key on claims (key)",
     "create index claims_by_name on claims (name, fence)",
-    "create index claims_by_holder on claims (holder)",
+    "create index claims_by_holder on claims (holder, expires_at)",
     "create index claims_by_expiry on claims (expires_at)",
     // In the order of their numbers. `node` is the process that waits; it keeps all its rows alive with one statement.
     {
