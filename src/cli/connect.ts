@@ -36,8 +36,9 @@ export async function connectRunning(options: GlobalOptions): Promise<ApiClient>
   return token ? new ApiClient(running.url, token) : running;
 }
 
-async function findRunning(options: GlobalOptions): Promise<ApiClient | undefined> {
-  const { findDaemon } = await import("../daemon/local.ts");
+/** Undefined where none answers. */
+export async function findRunning(options: GlobalOptions): Promise<ApiClient | undefined> {
+  const { findDaemon } = await import("../daemon/find-daemon.ts");
   const found = findDaemon(options);
   if (!found) return undefined;
   const client = new ApiClient(found.address.url, found.token);

@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { agreeCommands } from "./agree-commands.ts";
 import { claimCommands } from "./claim-commands.ts";
+import { guardCommands } from "./guard-commands.ts";
 import { mailCommands } from "./mail-commands.ts";
 import { explain, type GlobalOptions } from "./terminal.ts";
 import { tokenCommands } from "./token-commands.ts";
@@ -61,6 +62,7 @@ function commands(done: (exit: number) => void): Command {
   tokenCommands(program, done);
   claimCommands(program, done);
   mailCommands(program, done);
+  guardCommands(program, done);
   agreeCommands(program, done);
   return program;
 }

@@ -9,7 +9,7 @@ const repository = z
   .string()
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}~[0-9a-f]{8}$/,
-    "expected a repository such as name~0123abcd, as `guildhall guard --where` prints it",
+    "expected a repository such as name~0123abcd, as `guildhall guard where` prints it",
   );
 
 export const workspace = z.strictObject({

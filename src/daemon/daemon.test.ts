@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Daemon, startDaemon } from "./daemon.ts";
-import { backupHome, findDaemon, restoreHome } from "./local.ts";
+import { findDaemon } from "./find-daemon.ts";
+import { backupHome, restoreHome } from "./local.ts";
 
 let home: string;
 const running: Daemon[] = [];

@@ -1,22 +1,11 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import type { DaemonAddress } from "../contract/wire.ts";
 import { Failure, isFailure } from "../kernel/failure.ts";
-import { homeOf, type Whereabouts } from "../settings/home.ts";
+import type { Whereabouts } from "../settings/home.ts";
 import { loadSettings } from "../settings/load-settings.ts";
-import { readDaemonFile } from "./daemon-file.ts";
 import { lockHome } from "./home-lock.ts";
-import { readOperatorToken } from "./operator-token.ts";
 
 /** What commands do on the home's files, without a daemon. */
-
-/** Where a daemon of this home would answer, and the token it would take. */
-export function findDaemon(where: Whereabouts): { readonly address: DaemonAddress; readonly token: string } | undefined {
-  const home = homeOf(where, process.env);
-  const address = readDaemonFile(home);
-  const token = readOperatorToken(home);
-  return address && token ? { address, token } : undefined;
-}
 
 /** One moment of the whole store. A daemon may run meanwhile. */
 export async function backupHome(
