@@ -7,7 +7,7 @@ import { boxesOf, MAIL_COLUMNS_WITHOUT_CONTENT, type MailRow, mailOf } from "./m
 /** The newest first, a part at a time. */
 export async function listMail(reads: Reads, caller: Caller, { box, state, before, limit }: MailQuery): Promise<MailList> {
   const rows = await reads.all<MailRow & { now: number }>`select ${MAIL_COLUMNS_WITHOUT_CONTENT}, now_ms() as now from mail
-    where ${inBox(caller, box)} ${state === undefined ? code("") : sql`and state = ${state}`}
+    where ${inBox(caller, box)} ${state === undefined ? code("") : sql`and state in ${list(state === "pending" ? ["pending", "delayed"] : [state])}`}
       ${before === undefined ? code("") : sql`and seq < ${before}`} order by seq desc limit ${limit}`;
   return {
     mail: rows.map((row) => {

@@ -14,7 +14,8 @@ export interface MailRow {
   readonly priority: number;
   readonly readers: string;
   readonly wake: number;
-  readonly state: MailState;
+  /** `delayed` is pending too, but waits for its time to come again. */
+  readonly state: MailState | "delayed";
   readonly fence: number;
   readonly attempts: number;
   readonly leased_by: string | null;
@@ -64,7 +65,7 @@ export function mailOf(row: MailRow, now: number): Mail {
   const leased = row.state === "leased";
   return {
     ...letterOf(row),
-    state: row.state,
+    state: row.state === "delayed" ? "pending" : row.state,
     attempts: row.attempts,
     leasedBy: leased ? row.leased_by : null,
     leaseUntil: leased ? row.due_at : null,

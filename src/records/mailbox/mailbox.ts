@@ -3,12 +3,12 @@ import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { NewId } from "../../kernel/ids.ts";
 import type { Tx } from "../../store/engine.ts";
-import { code, list, sql } from "../../store/sql.ts";
+import { code, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { listMail } from "./list-mail.ts";
 import { boxesOf, MAIL_COLUMNS, MAIL_COLUMNS_WITHOUT_CONTENT, type MailRow, mailOf, receivedOf } from "./mail-rows.ts";
-import { boxesWithMail, front, lockBoxes, receiveFrom } from "./receive-mail.ts";
-import { MAX_ATTEMPTS, settle, settleDue, tell } from "./settle-due.ts";
+import { front, hasMail, lockBoxes, receiveFrom } from "./receive-mail.ts";
+import { MAX_ATTEMPTS, NOW, Settling } from "./settling.ts";
 
 export interface MailLimits {
   /** Unsettled mail in one mailbox. */
@@ -45,12 +45,14 @@ export class Mailbox {
   readonly #store: Store;
   readonly #newId: NewId;
   readonly #limits: MailLimits;
+  readonly #settling: Settling;
   #tidied = Number.NEGATIVE_INFINITY;
 
   constructor(store: Store, newId: NewId, limits: Partial<MailLimits> = {}) {
     this.#store = store;
     this.#newId = newId;
     this.#limits = { ...LIMITS, ...limits };
+    this.#settling = new Settling(store, this.#limits.keepMs);
   }
 
   /** `record` runs in the transaction that stores it. */
@@ -82,11 +84,10 @@ export class Mailbox {
   /** Hands out mail to the caller's name and roles, for a time. What is not acked by then comes again. */
   async receive(caller: Caller, request: MailReceive, options: ReceiveOptions = {}): Promise<ReceivedMail[]> {
     mustBeMember(caller);
-    const boxes = boxesOf(caller);
     const until = performance.now() + request.wait_ms;
     while (true) {
       const seen = this.#store.wake.version("mail");
-      const mail = await this.#receiveNow(caller, boxes, request, options.record);
+      const mail = await this.#receiveNow(caller, request, options.record);
       const left = until - performance.now();
       if (mail.length > 0 || left <= 0 || options.signal?.aborted) return mail;
       await this.#store.wake.wait("mail", seen, Math.min(POLL_MS, left), options.signal);
@@ -101,10 +102,10 @@ export class Mailbox {
   /** Done, together with everything else in the transaction; refused, with all of it, when the lease has ended. */
   async ackIn(tx: Tx, caller: Caller, id: string, fence: number): Promise<void> {
     mustBeMember(caller);
-    const row = await tx.get<MailRow>`update mail set state = 'acked', settled_at = now_ms()
+    const row = await tx.get<MailRow>`update mail set state = 'acked', ${this.#settling.ended}
       where id = ${id} and fence = ${fence} and leased_by = ${caller.name} and state = 'leased' and due_at > now_ms() returning ${MAIL_COLUMNS_WITHOUT_CONTENT}`;
     if (!row) throw await this.#whyNot(tx, caller, id);
-    await tell(this.#store, tx, "mail.acked", caller.name, row);
+    await this.#settling.tell(tx, "mail.acked", caller.name, row);
     // Behind it there may be others of its conversation.
     tx.hint("mail");
   }
@@ -116,15 +117,17 @@ export class Mailbox {
   /** Gives it back, to come again after the delay; after the last try it is dead. */
   async nackIn(tx: Tx, caller: Caller, id: string, fence: number, delayMs: number): Promise<"pending" | "dead"> {
     mustBeMember(caller);
-    const row = await tx.get<MailRow>`update mail set state = 'pending', leased_by = null, due_at = expires_at,
-        visible_at = now_ms() + cast(${delayMs} as bigint)
+    const visibleAt = sql`now_ms() + cast(${delayMs} as bigint)`;
+    const row =
+      await tx.get<MailRow>`update mail set state = ${delayMs > 0 ? "delayed" : "pending"}, leased_by = null, visible_at = ${visibleAt},
+        due_at = case when ${delayMs} > 0 and expires_at > ${visibleAt} then ${visibleAt} else expires_at end
       where id = ${id} and fence = ${fence} and leased_by = ${caller.name} and state = 'leased' and due_at > now_ms() returning ${MAIL_COLUMNS_WITHOUT_CONTENT}`;
     if (!row) throw await this.#whyNot(tx, caller, id);
     if (row.attempts >= MAX_ATTEMPTS) {
-      await settle(this.#store, tx, [row], "dead");
+      await this.#settling.end(tx, [row], "dead");
       return "dead";
     }
-    await tell(this.#store, tx, "mail.returned", caller.name, row, { because: "nacked", delayMs, attempts: row.attempts });
+    await this.#settling.tell(tx, "mail.returned", caller.name, row, { because: "nacked", delayMs, attempts: row.attempts });
     tx.hint("mail");
     return "pending";
   }
@@ -145,20 +148,18 @@ export class Mailbox {
 
   /** What could be handed out to the caller now, the urgent first, without handing it out. */
   async unread(caller: Caller, max: number, urgentOnly = false): Promise<Mail[]> {
-    const time = await this.#store.read.get<{ now: number }>`select now_ms() as now`;
-    const now = time?.now as number;
-    const rows = await this.#store.read.all<MailRow>`select ${MAIL_COLUMNS} from mail where id in (${front(boxesOf(caller), now, max)})
-      ${urgentOnly ? code("and priority > 0") : code("")} order by priority desc, seq`;
-    return rows.map((row) => mailOf(row, now));
+    const rows = await this.#store.read.all<MailRow & { now: number }>`select ${MAIL_COLUMNS}, now_ms() as now from mail
+      where id in (${front(boxesOf(caller), max)}) ${urgentOnly ? code("and priority > 0") : code("")} order by priority desc, seq`;
+    return rows.map((row) => mailOf(row, row.now));
   }
 
   /** Of everything ever sent to this name, as long as it is kept. */
   async counts(recipient: string): Promise<MailCounts> {
-    const rows = await this.#store.read.all<{ state: keyof MailCounts; count: number }>`
+    const rows = await this.#store.read.all<{ state: MailRow["state"]; count: number }>`
       select state, count(*) as count from mail where recipient = ${recipient} group by state`;
     const counts = { sent: 0, pending: 0, leased: 0, acked: 0, dead: 0, expired: 0 };
     for (const { state, count } of rows) {
-      counts[state] = count;
+      counts[state === "delayed" ? "pending" : state] += count;
       counts.sent += count;
     }
     return counts;
@@ -166,33 +167,31 @@ export class Mailbox {
 
   /** Takes back what was not acked, settles what has expired, forgets what was settled long ago. Any node may call it, often. */
   async sweep(): Promise<number> {
-    const due = await this.#store.read.get`select 1 from mail where settled_at is null and due_at <= now_ms() limit 1`;
+    const due = await this.#store.read.get`select 1 from mail where due_at <= ${NOW} limit 1`;
     const tidy = performance.now() - this.#tidied > TIDY_MS;
     if (!due && !tidy) return 0;
     if (tidy) this.#tidied = performance.now();
     return this.#store.transact(
       "sweep mail",
       async (tx) => {
-        if (tidy) await this.#forget(tx);
-        return settleDue(this.#store, tx, sql`order by due_at limit ${SWEEP_ROWS} ${this.#store.dialect.skipLocked}`);
+        const { dialect } = this.#store;
+        await this.#settling.forget(tx, SWEEP_ROWS);
+        const unused = sql`select name from mailboxes where used_at < ${NOW} - ${UNUSED_BOX_MS} limit ${SWEEP_ROWS} ${dialect.skipLocked}`;
+        if (tidy) await tx.run`delete from mailboxes where name ${dialect.amongFirst(unused)}`;
+        return this.#settling.settleDue(tx, sql`order by due_at limit ${SWEEP_ROWS} ${dialect.skipLocked}`);
       },
       "locked",
     );
   }
 
-  async #receiveNow(
-    caller: Caller,
-    all: readonly string[],
-    request: MailReceive,
-    record: ReceiveOptions["record"],
-  ): Promise<ReceivedMail[]> {
-    const boxes = await boxesWithMail(this.#store.read, all);
-    if (boxes.length === 0) return [];
+  async #receiveNow(caller: Caller, request: MailReceive, record: ReceiveOptions["record"]): Promise<ReceivedMail[]> {
+    const boxes = boxesOf(caller);
+    if (!(await hasMail(this.#store.read, boxes))) return [];
     return this.#store.transact(
       "receive mail",
       async (tx) => {
-        const now = await lockBoxes(tx, boxes);
-        const mail = (await receiveFrom(this.#store, tx, boxes, now, caller.name, request)).map(receivedOf);
+        await lockBoxes(tx, boxes);
+        const mail = (await receiveFrom(this.#store, this.#settling, tx, boxes, caller.name, request)).map(receivedOf);
         if (mail.length > 0) await record?.(tx, mail);
         return mail;
       },
@@ -205,29 +204,18 @@ export class Mailbox {
     const { perBox, perSender } = this.#limits;
     await lockBoxes(tx, [mail.to]);
     const row = await tx.get<MailRow>`
-      insert into mail (id, seq, sender, recipient, conversation, type, content, priority, readers, wake, state, fence, attempts, visible_at,
+      insert into mail (id, seq, box, sender, recipient, conversation, type, content, priority, readers, wake, state, fence, attempts, visible_at,
         due_at, expires_at, created_at)
-      select ${id}, ${await this.#store.dialect.nextFence(tx)}, ${from}, ${mail.to}, ${mail.conversation ?? ""}, ${mail.type}, ${content},
+      select ${id}, ${await this.#store.dialect.nextFence(tx)}, ${mail.to}, ${from}, ${mail.to}, ${mail.conversation ?? ""}, ${mail.type}, ${content},
         cast(${mail.priority === "urgent" ? 1 : 0} as integer), ${JSON.stringify(mail.readers)}, cast(${mail.wake ? 1 : 0} as integer), 'pending', 0, 0,
         now_ms(), now_ms() + cast(${mail.expires_ms} as bigint), now_ms() + cast(${mail.expires_ms} as bigint), now_ms()
-      from (select count(*) as total, coalesce(sum(case when sender = ${from} then 1 else 0 end), 0) as own
-        from mail where recipient = ${mail.to} and settled_at is null) as box
-      where total < ${perBox} and own < ${perSender} returning ${MAIL_COLUMNS_WITHOUT_CONTENT}`;
+      where (select count(*) from mail where box = ${mail.to}) < ${perBox}
+        and (select count(*) from mail where box = ${mail.to} and sender = ${from}) < ${perSender} returning ${MAIL_COLUMNS_WITHOUT_CONTENT}`;
     if (!row) return false;
     for (const reader of mail.readers) await tx.run`insert into mail_readers (reader, seq) values (${reader}, ${row.seq})`;
-    await tell(this.#store, tx, "mail.sent", from, row);
+    await this.#settling.tell(tx, "mail.sent", from, row);
     tx.hint("mail");
     return true;
-  }
-
-  async #forget(tx: Tx): Promise<void> {
-    const { dialect } = this.#store;
-    const old = sql`select id from mail where settled_at is not null and settled_at < now_ms() - cast(${this.#limits.keepMs} as bigint)
-      order by settled_at limit ${SWEEP_ROWS} ${dialect.skipLocked}`;
-    const gone = await tx.all<{ seq: number }>`delete from mail where id ${dialect.amongFirst(old)} returning seq`;
-    if (gone.length > 0) await tx.run`delete from mail_readers where seq in ${list(gone.map(({ seq }) => seq))}`;
-    const unused = sql`select name from mailboxes where used_at < now_ms() - ${UNUSED_BOX_MS} limit ${SWEEP_ROWS} ${dialect.skipLocked}`;
-    await tx.run`delete from mailboxes where name ${dialect.amongFirst(unused)}`;
   }
 
   #contentOf(mail: NewMail): string {
