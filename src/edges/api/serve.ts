@@ -37,7 +37,8 @@ export function serve(route: Route, parts: ServingParts): (context: Context) => 
       if (route.kind === "stream") return await openStream(route, context, known, parts);
       if (route.kind === "raw") return await answerRaw(route, context, known, parts);
       const guard = parts.calls.guard(known);
-      const signal = AbortSignal.any([context.req.raw.signal, parts.stopping, guard.signal]);
+      // Made where a handler asks for it: most do not wait, and combining signals is dear.
+      const signal = (): AbortSignal => AbortSignal.any([context.req.raw.signal, parts.stopping, guard.signal]);
       try {
         return respond(route, await answerCall(route, context, known, signal, parts));
       } finally {
@@ -60,7 +61,7 @@ async function answerCall(
   route: CallRoute,
   context: Context,
   known: Known,
-  signal: AbortSignal,
+  signal: () => AbortSignal,
   parts: ServingParts,
 ): Promise<PlainAnswer> {
   using body = await readDeclaredBody(route, context, parts);
@@ -100,7 +101,7 @@ function callOf(
   context: Context,
   caller: Caller,
   body: unknown,
-  signal: AbortSignal,
+  signal: () => AbortSignal,
   store: Store,
   record: RecordAnswer,
 ): Call {
@@ -112,7 +113,9 @@ function callOf(
     query: route.query === undefined ? query : parsePart(route.query, query),
     body,
     header: (name) => context.req.header(name),
-    signal,
+    get signal() {
+      return signal();
+    },
     record,
     transact: (label, effect) =>
       store.transact(
@@ -141,7 +144,7 @@ async function openStream(route: StreamRoute, context: Context, known: Known, pa
       context,
       known.caller,
       undefined,
-      AbortSignal.any([signal, context.req.raw.signal]),
+      () => AbortSignal.any([signal, context.req.raw.signal]),
       parts.store,
       async () => {},
     );
