@@ -3,6 +3,7 @@ import { agreeCommands } from "./agree-commands.ts";
 import { claimCommands } from "./claim-commands.ts";
 import { guardCommands } from "./guard-commands.ts";
 import { mailCommands } from "./mail-commands.ts";
+import { poolCommands } from "./pool-commands.ts";
 import { explain, type GlobalOptions } from "./terminal.ts";
 import { tokenCommands } from "./token-commands.ts";
 
@@ -60,6 +61,7 @@ function commands(done: (exit: number) => void): Command {
       done(await (await import("./restore.ts")).restore(file, command.optsWithGlobals())),
     );
   tokenCommands(program, done);
+  poolCommands(program, done);
   claimCommands(program, done);
   mailCommands(program, done);
   guardCommands(program, done);

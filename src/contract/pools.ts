@@ -161,6 +161,8 @@ export const batch = z
 export type Batch = z.input<typeof batch>;
 export const batchAnswer = z.object({ entries: z.array(entry) });
 
+export const entryPath = z.object({ pool: z.string().max(256), key: entryKey });
+
 const paging = {
   limit: z.coerce.number().int().min(1).max(1_000).optional(),
 };

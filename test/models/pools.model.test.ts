@@ -237,14 +237,14 @@ const commands = fc.commands(
         fc.constantFrom<Condition>("none", "none", "new", "right", "right", "stale"),
         fc.nat(9),
       )
-      .map(([by, key, value, condition, outside]) => new Write(by, key, value, condition, outside === 0)),
+      .map(([by, key, value, condition, outside]) => new Write(by, key, value, condition, outside < 2)),
     fc.tuple(people, keys).map(([by, key]) => new Read(by, key)),
     fc.tuple(keys, fc.nat(20)).map(([key, pick]) => new Retract(key, pick)),
     fc.constantFrom(3_000, 12_000).map((ms) => new Elapse(ms)),
     fc.constant(new Sweep()),
     fc.constant(new Inspect()),
   ],
-  { maxCommands: 40 },
+  { maxCommands: 40, size: "max" },
 );
 
 describe.each(PLACES)("pools on %s behave like their model", (_name, makePlace) => {
@@ -255,7 +255,9 @@ describe.each(PLACES)("pools on %s behave like their model", (_name, makePlace) 
         try {
           const store = await place.open();
           const pools = await poolsOn(store, { house: DEFINITION });
-          await fc.asyncModelRun(() => ({ model: new Model(), real: { store, place, pools } }), sequence);
+          const [model, real] = [new Model(), { store, place, pools }];
+          await fc.asyncModelRun(() => ({ model, real }), sequence);
+          await new Inspect().run(model, real);
         } finally {
           await place.remove();
         }

@@ -14,6 +14,7 @@ import { guestRoutes } from "./guest-routes.ts";
 import { mailRoutes } from "./mail-routes.ts";
 import { mcpRoutes } from "./mcp-routes.ts";
 import { messageRoutes } from "./message-routes.ts";
+import { poolsRoutes } from "./pools-routes.ts";
 import { proposalsRoutes } from "./proposals-routes.ts";
 import type { Route } from "./route.ts";
 import { type SystemParts, systemRoutes } from "./system-routes.ts";
@@ -42,6 +43,7 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...tokenRoutes(parts.access),
     ...claimsRoutes(parts.claims),
     ...mailRoutes(parts.mailbox),
+    ...poolsRoutes({ pools: parts.agreement.pools, mailbox: parts.mailbox }),
     ...proposalsRoutes(parts.agreement, parts.newId),
     ...guestRoutes(parts),
     ...mcpRoutes(parts.mcp),

@@ -14,8 +14,8 @@ export interface PoolWrite {
   /** The version it replaces; null: there must be no entry yet. */
   readonly ifVersion?: number | null;
   readonly ttlMs?: number | null;
-  readonly note?: string | null;
-  readonly remove?: true;
+  readonly note?: string | null | undefined;
+  readonly remove?: true | undefined;
 }
 
 export interface Decided {

@@ -51,9 +51,13 @@ export class Pools {
     return this.#registry.reconcile(config);
   }
 
-  /** An operator's pool. Who may make one is the caller's affair. */
+  /** An operator's pool. */
   createIn(tx: Tx, actor: string, name: string, definition: PoolDefinition): Promise<void> {
     return this.#registry.create(tx, actor, { name, kind: "made", definition });
+  }
+
+  async describeIn(tx: Tx, caller: Caller, name: string): Promise<Pool> {
+    return this.#registry.describe(caller, await this.#registry.find(tx, caller, name));
   }
 
   /** The working memory of a run: `run:<id>`. */
