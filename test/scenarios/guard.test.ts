@@ -1,0 +1,172 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Home, type RunningDaemon } from "./guildhall.ts";
+import { type Answer, Repository } from "./mcp-clients.ts";
+
+const SLOW = 60_000;
+const WORKER = new URL("./agent-worker.ts", import.meta.url).pathname;
+let home: Home;
+let repository: Repository;
+let daemon: RunningDaemon;
+let hosts: Host[];
+
+beforeEach(async () => {
+  home = new Home();
+  repository = new Repository();
+  daemon = await home.start();
+  hosts = [];
+});
+afterEach(async () => {
+  for (const host of hosts) host.end();
+  await home.remove();
+  repository.remove();
+});
+
+interface HookResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A program of its own with an agent in it: what runs under this one would be taken for the same agent. */
+class Host {
+  readonly #child: ChildProcess;
+  readonly #lines: AsyncIterator<string>;
+
+  constructor(cwd: string, ...name: readonly string[]) {
+    this.#child = spawn(process.execPath, [WORKER, home.path, cwd, ...name], { stdio: ["pipe", "pipe", "ignore"] });
+    this.#lines = createInterface({ input: this.#child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
+    hosts.push(this);
+  }
+
+  call(call: string, args: object = {}): Promise<Answer> {
+    return this.#ask({ call, args });
+  }
+
+  hook(input: object): Promise<HookResult> {
+    return this.#ask({ input });
+  }
+
+  end(): void {
+    this.#child.stdin?.end();
+  }
+
+  async #ask<T>(question: object): Promise<T> {
+    this.#child.stdin?.write(`${JSON.stringify(question)}\n`);
+    const { value } = await this.#lines.next();
+    return JSON.parse(value as string) as T;
+  }
+}
+
+function write(file: string, session: string, cwd = repository.path): object {
+  return {
+    session_id: session,
+    transcript_path: "/tmp/t.jsonl",
+    cwd,
+    permission_mode: "default",
+    hook_event_name: "PreToolUse",
+    tool_name: "Write",
+    tool_input: { file_path: file, content: "x" },
+    tool_use_id: "toolu_1",
+  };
+}
+
+test("as a Claude Code hook it knows whose program asks, stops the others, and remembers the session", { timeout: SLOW }, async () => {
+  const [one, two] = [new Host(repository.path), new Host(repository.path)];
+  const name = (await one.call("whoami")).data.name as string;
+  await two.call("whoami");
+  await one.call("claim", { files: ["a.ts"] });
+  const file = join(repository.path, "a.ts");
+  expect(await one.hook(write(file, "session-one"))).toMatchObject({ code: 0, stderr: "" });
+  const refused = await two.hook(write(file, "session-two"));
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toMatch(new RegExp(`^a.ts is claimed by ${name} until .*\\nYou are claude-code-\\d\\. Do not write`));
+  expect(refused.stdout).toBe("");
+  // Known sessions are recognised wherever their hooks run; strangers are nobody, and nobody may write what is claimed.
+  const guard = ["guard", "--hook"];
+  expect((await home.run(guard, { input: JSON.stringify(write(file, "session-one")) })).code).toBe(0);
+  const stranger = await home.run(guard, { input: JSON.stringify(write(file, "session-three")) });
+  expect(stranger.code).toBe(2);
+  expect(stranger.stderr).toContain("It is not known which agent you are");
+  expect((await home.run([...guard, "--name", name], { input: JSON.stringify(write(file, "session-three")) })).code).toBe(0);
+  // Other files are free, and new ones in folders that do not exist yet.
+  expect((await two.hook(write(join(repository.path, "b.ts"), "session-two"))).code).toBe(0);
+  expect((await two.hook(write(join(repository.path, "new/deep/c.ts"), "session-two"))).code).toBe(0);
+  expect((await two.hook({ ...write("", "session-two"), tool_name: "Bash", tool_input: { command: "ls" } })).code).toBe(0);
+});
+
+test("patterns, worktrees and the hooks of other programs", { timeout: SLOW }, async () => {
+  const tree = repository.worktree("feature");
+  await new Host(repository.path).call("claim", { files: ["src/**"] });
+  mkdirSync(join(tree, "src"));
+  const ask = (input: object) => home.run(["guard", "--hook"], { cwd: tree, input: JSON.stringify(input) });
+  expect((await ask(write("src/x.ts", "s", tree))).code).toBe(2);
+  const patch = "*** Begin Patch\n*** Update File: README.md\n@@\n*** Add File: src/new.ts\n+x\n*** End Patch";
+  expect(
+    (await ask({ session_id: "s", cwd: tree, hook_event_name: "PreToolUse", tool_name: "apply_patch", tool_input: { command: patch } }))
+      .code,
+  ).toBe(2);
+  expect(
+    (
+      await ask({
+        session_id: "s",
+        cwd: tree,
+        hook_event_name: "BeforeTool",
+        tool_name: "write_file",
+        tool_input: { file_path: "src/x.ts" },
+      })
+    ).code,
+  ).toBe(2);
+  const cursor = {
+    conversation_id: "c",
+    workspace_roots: [tree],
+    hook_event_name: "preToolUse",
+    tool_name: "Write",
+    tool_input: { file_path: "src/x.ts" },
+  };
+  const denied = await ask(cursor);
+  expect(denied.code).toBe(2);
+  expect(JSON.parse(denied.stdout)).toMatchObject({ permission: "deny", agent_message: expect.stringContaining("claimed by") });
+  expect((await ask({ ...cursor, tool_input: { file_path: "b.ts" } })).stdout).toBe("{}\n");
+  expect((await ask({ sessionID: "o", directory: tree, args: { filePath: join(tree, "src/x.ts") } })).code).toBe(2);
+  expect((await home.run(["guard", "b.ts", "src/x.ts"], { cwd: tree })).code).toBe(1);
+  expect((await home.run(["guard", "b.ts"], { cwd: tree })).code).toBe(0);
+});
+
+test("as a git hook it stops the commit of a claimed file, in every worktree, and leaves other hooks alone", {
+  timeout: SLOW,
+}, async () => {
+  const hook = join(repository.path, ".git/hooks/pre-commit");
+  expect((await home.run(["guard", "install", "--git"], { cwd: repository.path })).code).toBe(0);
+  expect((await home.run(["guard", "install", "--git"], { cwd: repository.path })).stdout).toContain("already");
+  expect(readFileSync(hook, "utf8").match(/guard --git/g)).toHaveLength(1);
+  const coder = new Host(repository.path, "coder");
+  await coder.call("claim", { files: ["a.ts"] });
+  const tree = repository.worktree("feature");
+  const commit = (file: string, environment: Record<string, string> = {}): string => {
+    repository.write(tree, file, `${Math.random()}`);
+    Object.assign(process.env, environment);
+    try {
+      repository.git(tree, "commit", "-qam", "change");
+      return "committed";
+    } catch (error) {
+      repository.git(tree, "reset", "-q", "--hard");
+      return String((error as { stderr: string }).stderr);
+    } finally {
+      for (const name of Object.keys(environment)) delete process.env[name];
+    }
+  };
+  expect(commit("a.ts")).toContain("a.ts is claimed by coder");
+  expect(commit("b.ts")).toBe("committed");
+  expect(commit("a.ts", { GUILDHALL_NAME: "coder" })).toBe("committed");
+  await coder.call("claim_release", { all: true });
+  expect(commit("a.ts")).toBe("committed");
+  // Without a daemon nobody can be asked, and work goes on.
+  coder.end();
+  await daemon.kill("SIGTERM");
+  expect(commit("b.ts")).toBe("committed");
+  expect((await home.run(["guard", "a.ts"], { cwd: tree })).stderr).toContain("no daemon runs");
+});
