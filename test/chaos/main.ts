@@ -1,11 +1,15 @@
 import { parseArgs } from "node:util";
+import { type ApiChaosReport, apiChaos } from "./http-chaos.ts";
 import { type ChaosReport, storeChaos } from "./store-chaos.ts";
 
-const USAGE = `npm run chaos -- store [--cycles N] [--database sqlite|postgres] [--seed N]
+const USAGE = `npm run chaos -- store|api [--cycles N] [--database sqlite|postgres] [--seed N] [--json]
 
   store   kill -9 at random and at every crash point, pauses past the lease, full disk, no file handles,
           PostgreSQL crashes and broken connections; counts from outside what was acknowledged and what is there
-          (default: 500 cycles on sqlite, 100 on postgres; both unless one is named)`;
+          (default: 500 cycles on sqlite, 100 on postgres; both unless one is named)
+  api     client processes work on daemons over HTTP, one or two at a time, while these are killed and come back; their histories
+          are checked for pools, watchers, claims, mail, proposals and idempotency keys
+          (default: 100 deaths on each database)`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -30,20 +34,47 @@ function print(report: ChaosReport, seconds: number): void {
   for (const line of [...verdict.examples, ...report.victimErrors]) console.log(`  ! ${line}`);
 }
 
-if (positionals[0] !== "store") {
-  console.error(USAGE);
-  process.exit(2);
+function printApi(report: ApiChaosReport, seconds: number): void {
+  console.log(`\napi on ${report.database}, seed ${report.seed}, ${seconds.toFixed(0)} s`);
+  console.log(`  deaths of daemons\n${table(report.deaths)}`);
+  console.log(`  seen by the clients\n${table(report.counts)}`);
+  console.log(`  problems ${report.problems.length}`);
+  for (const line of report.problems.slice(0, 20)) console.log(`  ! ${line}`);
 }
-const seed = values.seed ? Number(values.seed) : Math.floor(Math.random() * 2 ** 31);
-let failed = false;
-for (const database of ["sqlite", "postgres"] as const) {
-  if (values.database && values.database !== database) continue;
+
+const DATABASES = ["sqlite", "postgres"] as const;
+type Database = (typeof DATABASES)[number];
+
+async function store(database: Database): Promise<boolean> {
   const cycles = Number(values.cycles ?? (database === "sqlite" ? 500 : 100));
   const started = performance.now();
   const report = await storeChaos({ database, cycles, seed, progress: (line) => console.error(`  ${database}: ${line}`) });
   if (values.json) console.log(JSON.stringify(report));
   else print(report, (performance.now() - started) / 1000);
   const { lost, duplicated, halfApplied, otherwise } = report.verdict;
-  failed ||= lost + duplicated + halfApplied + otherwise + report.victimErrors.length > 0;
+  return lost + duplicated + halfApplied + otherwise + report.victimErrors.length === 0;
+}
+
+async function api(database: Database): Promise<boolean> {
+  const cycles = Number(values.cycles ?? 100);
+  const started = performance.now();
+  const progress = (line: string): void => console.error(`  ${database}: ${line}`);
+  const report = await apiChaos({ database, cycles, seed, drainMs: 20_000, progress });
+  if (values.json) console.log(JSON.stringify(report));
+  else printApi(report, (performance.now() - started) / 1000);
+  return report.problems.length === 0;
+}
+
+const kind = positionals[0];
+if (kind !== "store" && kind !== "api") {
+  console.error(USAGE);
+  process.exit(2);
+}
+const seed = values.seed ? Number(values.seed) : Math.floor(Math.random() * 2 ** 31);
+let failed = false;
+for (const database of DATABASES) {
+  if (values.database && values.database !== database) continue;
+  const passed = await (kind === "store" ? store(database) : api(database));
+  failed ||= !passed;
 }
 process.exit(failed ? 1 : 0);
