@@ -1,3 +1,5 @@
+import { ACCESS_BUGS } from "./access-bugs.ts";
+import { AGREEMENT_BUGS } from "./agreement-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
 
 /** One bug as somebody could have written it, and the unmodified tests that must notice. */
@@ -214,5 +216,7 @@ export const BUGS: readonly PlantedBug[] = [
     tests: ["test/contract/ledger.test.ts"],
     filter: "sealing",
   },
+  ...ACCESS_BUGS,
   ...COORDINATION_BUGS,
+  ...AGREEMENT_BUGS,
 ];
