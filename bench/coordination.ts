@@ -13,9 +13,9 @@ import { spread } from "./spread.ts";
 const IDENTITIES = 100;
 const IN_FLIGHT = 10_000;
 const CONNECTIONS = 64;
-const TURNS = 6;
+const TURNS = 10;
 const IDLE_MS = 1_500;
-/** Of the last turns to the middle ones: what is left of growth when caches and heap have found their size. */
+/** Of the last turn to the middle one. V8 collects its old space so seldom that it takes some turns until the heap has found its size. */
 const FLAT = 1.1;
 
 /** One daemon, asked over HTTP; one round, as it is long. */

@@ -15,8 +15,15 @@ export class HttpClient {
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
-  post<Body>(path: string, token: string, content: unknown, method = "POST"): Promise<Answer<Body>> {
-    const data = Buffer.from(JSON.stringify(content));
+  send<Body>(
+    method: string,
+    path: string,
+    token: string,
+    content?: unknown,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<Answer<Body>> {
+    const data = content === undefined ? undefined : Buffer.from(JSON.stringify(content));
+    const about = data && { "content-type": "application/json", "content-length": data.length };
     return new Promise((resolve, reject) => {
       const sent = request(
         {
@@ -25,7 +32,7 @@ export class HttpClient {
           path,
           method,
           agent: this.#agent,
-          headers: { authorization: `Bearer ${token}`, "content-type": "application/json", "content-length": data.length },
+          headers: { authorization: `Bearer ${token}`, ...about, ...more },
         },
         (response) => {
           const parts: Buffer[] = [];

@@ -161,7 +161,7 @@ export class Load {
   }
 
   async #expect<Body>(status: number, path: string, token: string, content: unknown): Promise<Body> {
-    const answer = await this.#client.post<Body>(path, token, content);
+    const answer = await this.#client.send<Body>("POST", path, token, content);
     if (answer.status !== status) throw new Error(`${path}: ${answer.status}, not ${status}: ${JSON.stringify(answer.body)}`);
     return answer.body;
   }

@@ -15,8 +15,10 @@ export const description: Description = {
       "PostgresStore: every note under a key of its own, read back with search. No shared value, so nothing to lose.",
   },
   isolation: "PostgresStore: namespaces are lists of labels, search and listNamespaces take a prefix of such a list.",
-  resume:
-    'PostgresSaver: interrupt() in one node, the effect in the next; invoke(new Command({resume})), durability "sync". Its documentation asks for effects that may be repeated.',
+  resumes: {
+    "interrupt and Command":
+      'PostgresSaver: interrupt() in one node, the effect in the next; invoke(new Command({resume})), durability "sync". Its documentation asks for effects that may be repeated.',
+  },
   takeOver:
     "PostgresSaver and PostgresStore: invoke(null) on the thread, its way to go on after a crash. No leases: nothing to refuse with.",
 };
@@ -162,10 +164,14 @@ export async function open({ url, effect }: Surroundings): Promise<System> {
     add: async (way, writer, index) => void (await ways[way]!.add(writer, index)),
     count: (way) => ways[way]!.count(),
     probeIsolation,
-    suspend: async (run) => void (await approving("nobody").invoke({ run }, on(run))),
-    resume: async (run, by) => {
-      await approving(by).invoke(new Command({ resume: true }), on(run));
-      return "completed";
+    resumes: {
+      "interrupt and Command": {
+        suspend: async (run) => void (await approving("nobody").invoke({ run }, on(run))),
+        resume: async (run, by) => {
+          await approving(by).invoke(new Command({ resume: true }), on(run));
+          return "completed";
+        },
+      },
     },
     work: async (run, by, pause) => {
       await working(by, pause).invoke({ run }, on(run));

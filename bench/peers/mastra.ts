@@ -15,7 +15,10 @@ export const description: Description = {
       "@mastra/memory on @mastra/pg: every note a message with an id of its own. No shared value, so nothing to lose.",
   },
   isolation: "@mastra/memory on @mastra/pg: everything belongs to a resource id, which is compared as a whole.",
-  resume: "@mastra/pg: suspend() in one step, the effect in the next; run.resume(), which claims the suspension in the database first.",
+  resumes: {
+    "suspend and resume":
+      "@mastra/pg: suspend() in one step, the effect in the next; run.resume(), which claims the suspension in the database first.",
+  },
   takeOver:
     "@mastra/pg: run.restart(), its way to go on when a run lost its server. Its leases (LeaseProvider) need Redis, and their owner is no part of a write.",
 };
@@ -221,16 +224,20 @@ export async function open({ url, effect }: Surroundings): Promise<System> {
     add: async (way, writer, index) => void (await ways[way]!.add(writer, index)),
     count: (way) => ways[way]!.count(),
     probeIsolation,
-    suspend: async (run) => {
-      const outcome = await (await approving("nobody").createRun({ runId: run })).start({ inputData: { run } });
-      if (outcome.status !== "suspended") throw outcome.error ?? new Error(outcome.status);
-    },
-    resume: async (run, by) => {
-      try {
-        return (await (await approving(by).createRun({ runId: run })).resume({ step: "approve", resumeData: {} })).status;
-      } catch (error) {
-        return `refused: ${(error as { id?: string }).id ?? (error as Error).message}`;
-      }
+    resumes: {
+      "suspend and resume": {
+        suspend: async (run) => {
+          const outcome = await (await approving("nobody").createRun({ runId: run })).start({ inputData: { run } });
+          if (outcome.status !== "suspended") throw outcome.error ?? new Error(outcome.status);
+        },
+        resume: async (run, by) => {
+          try {
+            return (await (await approving(by).createRun({ runId: run })).resume({ step: "approve", resumeData: {} })).status;
+          } catch (error) {
+            return `refused: ${(error as { id?: string }).id ?? (error as Error).message}`;
+          }
+        },
+      },
     },
     work: async (run, by, pause) => {
       const outcome = await (await working(by, pause).createRun({ runId: run })).start({ inputData: { run } });

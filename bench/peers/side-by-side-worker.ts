@@ -1,23 +1,28 @@
 import pg from "pg";
 import { serve, whenTold } from "../child.ts";
-import type { Description, Probe, Surroundings, System } from "./system.ts";
+import type { Description, Effect, House, Probe, Resuming, Surroundings, System } from "./system.ts";
 
-export type SystemName = "langgraph" | "mastra";
+export type SystemName = "langgraph" | "mastra" | "guildhall";
 
 export interface SideTask {
   readonly system: SystemName;
   readonly url: string;
+  readonly house: House | null;
+  readonly seat: number;
   readonly act:
     | { readonly do: "add"; readonly way: string; readonly writer: number; readonly times: number }
     | { readonly do: "count"; readonly way: string }
     | { readonly do: "probe" }
-    | { readonly do: "suspend"; readonly runs: readonly string[] }
-    | { readonly do: "resume"; readonly runs: readonly string[]; readonly by: string; readonly apartMs: number }
+    | { readonly do: "nothing" }
+    | { readonly do: "suspend"; readonly way: string; readonly runs: readonly string[] }
+    | { readonly do: "effects"; readonly way: string }
+    | { readonly do: "resume"; readonly way: string; readonly runs: readonly string[]; readonly by: string; readonly apartMs: number }
     | { readonly do: "work" | "take over"; readonly run: string; readonly by: string }
     | { readonly do: "results"; readonly run: string };
 }
 
-export type SideResult = null | number | string | readonly string[] | readonly Probe[] | Readonly<Record<string, string>>;
+export type Ran = { readonly run: string; readonly times: number };
+export type SideResult = null | number | string | readonly string[] | readonly Ran[] | readonly Probe[] | Readonly<Record<string, string>>;
 
 interface Module {
   readonly description: Description;
@@ -27,6 +32,7 @@ interface Module {
 const MODULES: Readonly<Record<SystemName, () => Promise<Module>>> = {
   langgraph: () => import("./langgraph.ts"),
   mastra: () => import("./mastra.ts"),
+  guildhall: () => import("./guildhall.ts"),
 };
 
 const MOST_REFUSALS = 1_000;
@@ -35,14 +41,14 @@ await serve<SideTask, SideResult>(async (task) => {
   const effects = new pg.Pool({ connectionString: task.url, max: 2 });
   const effect = async (run: string, by: string): Promise<void> =>
     void (await effects.query("insert into effects (run, by) values ($1, $2)", [run, by]));
-  const system = await (await MODULES[task.system]()).open({ url: task.url, effect });
-  const result = await act(system, task.act);
+  const system = await (await MODULES[task.system]()).open({ ...task, effect });
+  const result = await act(system, task.act, effect);
   await system.close();
   await effects.end();
   return result;
 });
 
-async function act(system: System, act: SideTask["act"]): Promise<SideResult> {
+async function act(system: System, act: SideTask["act"], effect: Effect): Promise<SideResult> {
   switch (act.do) {
     case "add":
       await whenTold();
@@ -51,11 +57,15 @@ async function act(system: System, act: SideTask["act"]): Promise<SideResult> {
       return system.count(act.way);
     case "probe":
       return system.probeIsolation();
+    case "nothing":
+      return null;
     case "suspend":
-      for (const run of act.runs) await system.suspend(run);
+      for (const run of act.runs) await resuming(system, act.way).suspend(run);
       return null;
     case "resume":
-      return resumeAll(system, act.runs, act.by, act.apartMs);
+      return resumeAll(resuming(system, act.way), act.runs, act.by, effect, act.apartMs);
+    case "effects":
+      return (await resuming(system, act.way).effects?.()) ?? null;
     case "work":
       return system.work(act.run, act.by, whenTold);
     case "take over":
@@ -63,6 +73,10 @@ async function act(system: System, act: SideTask["act"]): Promise<SideResult> {
     case "results":
       return system.results(act.run);
   }
+}
+
+function resuming(system: System, way: string): Resuming {
+  return system.resumes[way] as Resuming;
 }
 
 /** Whoever is refused tries again, as a caller would who was told. Answers how often that was. */
@@ -80,13 +94,13 @@ async function addAll(system: System, way: string, writer: number, times: number
 }
 
 /** Both processes are told at once and keep to the same timetable from then on, so that they meet at every run. */
-async function resumeAll(system: System, runs: readonly string[], by: string, apartMs: number): Promise<string[]> {
+async function resumeAll(way: Resuming, runs: readonly string[], by: string, effect: Effect, apartMs: number): Promise<string[]> {
   await whenTold();
   const told = performance.now();
   const said: string[] = [];
   for (const [index, run] of runs.entries()) {
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, told + index * apartMs - performance.now())));
-    said.push(await system.resume(run, by).catch((error: Error) => `failed: ${error.message}`));
+    said.push(await way.resume(run, by, effect).catch((error: Error) => `failed: ${error.message}`));
   }
   return said;
 }

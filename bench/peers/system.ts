@@ -5,10 +5,7 @@ export interface System {
   /** How many different notes are there afterwards; null where they were recorded as effects. */
   count(way: string): Promise<number | null>;
   probeIsolation(): Promise<Probe[]>;
-  /** Starts a run that waits for somebody's approval and would then do something once. */
-  suspend(run: string): Promise<void>;
-  /** Approves it. Answers what the system said. */
-  resume(run: string, by: string): Promise<string>;
+  readonly resumes: Readonly<Record<string, Resuming>>;
   /** Takes a piece of work and calls `pause` while it holds it; writes its result afterwards, whatever happened meanwhile. */
   work(run: string, by: string, pause: () => Promise<void>): Promise<string>;
   /** Takes the work over from a worker that is thought dead and finishes it. */
@@ -16,6 +13,15 @@ export interface System {
   /** Whose result stands, in each place where there is one. */
   results(run: string): Promise<Readonly<Record<string, string>>>;
   close(): Promise<void>;
+}
+
+export interface Resuming {
+  /** Starts a run that waits for somebody's approval and would then do something once. */
+  suspend(run: string): Promise<void>;
+  /** Approves it. Answers what the system said. */
+  resume(run: string, by: string, effect: Effect): Promise<string>;
+  /** How often the step behind the approval ran, where that is not an effect of ours. */
+  effects?(): Promise<readonly { readonly run: string; readonly times: number }[]>;
 }
 
 export interface Probe {
@@ -28,7 +34,7 @@ export interface Description {
   readonly version: () => string;
   readonly ways: Readonly<Record<string, string>>;
   readonly isolation: string;
-  readonly resume: string;
+  readonly resumes: Readonly<Record<string, string>>;
   readonly takeOver: string;
 }
 
@@ -38,7 +44,18 @@ export const THINK_MS = 10;
 /** Records that the step after the approval ran: outside of every system, as a payment would be. */
 export type Effect = (run: string, by: string) => Promise<void>;
 
+/** Two daemons on one database, and a token for each identity. */
+export interface House {
+  readonly nodes: readonly string[];
+  readonly tokens: Readonly<Record<string, string>>;
+}
+
 export interface Surroundings {
+  /** Of the system's own database. */
   readonly url: string;
   readonly effect: Effect;
+  /** Only where the system is a server. */
+  readonly house: House | null;
+  /** The processes of one scenario are numbered. */
+  readonly seat: number;
 }
