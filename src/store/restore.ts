@@ -66,4 +66,8 @@ async function afterLoad(engine: Engine, tx: Tx, fence: number): Promise<void> {
   const jump = sql`(now_ms() * 1000)`;
   await tx.run`update work set fence = ${jump} where fence < ${jump}`;
   await tx.run`update work set state = 'ready', owner = null, lease_until = null where state = 'running'`;
+  // Whoever held something then may have lost it since: nobody goes on under an old fence.
+  await tx.run`delete from claims`;
+  await tx.run`delete from claim_waiters`;
+  await tx.run`update mail set state = 'pending', leased_by = null, due_at = expires_at where state = 'leased'`;
 }

@@ -1,7 +1,11 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type ClaimRequest, claimQuery, newClaim } from "../../src/contract/claims.ts";
 import { OPERATOR } from "../../src/kernel/caller.ts";
 import { type ClaimLimits, Claims, type TakeOptions } from "../../src/records/claims/claims.ts";
+import { restoreBackup } from "../../src/store/restore-backup.ts";
 import type { Store } from "../../src/store/store.ts";
 import { guest, reader } from "../callers.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
@@ -74,6 +78,24 @@ describe.each(PLACES)("claims on %s", (_name, makePlace) => {
     expect(await claims.sweep()).toBe(1);
     fences.push(await fenceOf("d"));
     expect(fences).toEqual([...new Set(fences)].sort((x, y) => x - y));
+  });
+
+  test("L1 L5 after a restore nobody holds anything, and fences are larger than all that were given out since the backup", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "guildhall-claims-"));
+    const target = makePlace();
+    try {
+      const old = await fenceOf("a");
+      await store.backup(join(folder, "backup.gz"));
+      await claims.release(guest("a"), { resource: FILE, fence: old });
+      const since = await fenceOf("b");
+      await restoreBackup(target.location, join(folder, "backup.gz"));
+      const restored = new Claims(await target.open(), "node-1");
+      await expect(renew("a", old, FILE, restored)).rejects.toMatchObject(refusal.lost);
+      expect(await fenceOf("c", FILE, {}, restored)).toBeGreaterThan(since);
+    } finally {
+      await target.remove();
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   test("L2 a holder that was stopped past its time and goes on is refused", async () => {

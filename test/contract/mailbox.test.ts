@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type MailDraft, type MailReceiveRequest, mailQuery, mailReceive, newMail } from "../../src/contract/mail.ts";
 import { type Caller, OPERATOR } from "../../src/kernel/caller.ts";
@@ -5,6 +8,7 @@ import { systemClock } from "../../src/kernel/clock.ts";
 import { idSource } from "../../src/kernel/ids.ts";
 import { systemRandom } from "../../src/kernel/random.ts";
 import { Mailbox, type MailLimits } from "../../src/records/mailbox/mailbox.ts";
+import { restoreBackup } from "../../src/store/restore-backup.ts";
 import type { Store } from "../../src/store/store.ts";
 import { agent, guest, reader } from "../callers.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
@@ -164,6 +168,25 @@ describe.each(PLACES)("mail on %s", (_name, makePlace) => {
     await expect(mailbox.ack(bob, again.id, again.fence)).rejects.toMatchObject({ ...stale, details: { state: "acked" } });
   });
 
+  test("M1 M3 after a restore mail that was with somebody comes again, and the old fence is stale", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "guildhall-mail-"));
+    const target = makePlace();
+    try {
+      await send();
+      const { id, fence } = await one();
+      await store.backup(join(folder, "backup.gz"));
+      await restoreBackup(target.location, join(folder, "backup.gz"));
+      const restored = new Mailbox(await target.open(), newId);
+      await expect(restored.ack(bob, id, fence)).rejects.toMatchObject(stale);
+      const [again] = await receive(bob, {}, restored);
+      expect([again?.id, again?.attempt]).toEqual([id, 2]);
+      expect(again?.fence).toBeGreaterThan(fence);
+    } finally {
+      await target.remove();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   test("M3 the ack and its effects happen together or not at all", async () => {
     await send();
     const { id, fence } = await one();
@@ -294,8 +317,8 @@ describe.each(PLACES)("mail on %s", (_name, makePlace) => {
     await expect(mailbox.ack(alice, id, fence)).rejects.toMatchObject({ code: "request.forbidden" });
     const mallory = guest("mallory");
     const unknown = (await mailbox.read(mallory, "x".repeat(20)).catch((error) => error)) as Error;
-    for (const refused of [mailbox.read(mallory, id), mailbox.ack(mallory, id, fence), mailbox.nack(mallory, id, fence, 0)])
-      await expect(refused).rejects.toMatchObject({ code: "request.not_found", message: unknown.message });
+    const attempts = [() => mailbox.read(mallory, id), () => mailbox.ack(mallory, id, fence), () => mailbox.nack(mallory, id, fence, 0)];
+    for (const attempt of attempts) await expect(attempt()).rejects.toMatchObject({ code: "request.not_found", message: unknown.message });
     expect((await mailbox.list(mallory, mailQuery.parse({ box: "in" }))).mail).toEqual([]);
     await expect(mailbox.list(mallory, mailQuery.parse({ box: "all" }))).rejects.toMatchObject({ code: "request.forbidden" });
     expect(await mailbox.read(reader, id)).toMatchObject({ id });

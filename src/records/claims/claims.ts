@@ -5,6 +5,7 @@ import { Failure } from "../../kernel/failure.ts";
 import type { Tx } from "../../store/engine.ts";
 import { code, list, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
+import { forgetUnusedLocks, lockFor } from "./claim-locks.ts";
 import { type Asked, type Blocker, type ClaimRow, claimOf, lookAround, NOW, type Surroundings } from "./claim-rows.ts";
 import { listClaims } from "./list-claims.ts";
 import { overlaps, parseResource } from "./resource.ts";
@@ -20,7 +21,6 @@ export interface ClaimLimits {
 const LIMITS: ClaimLimits = { perHolder: 1_000, waitersPerResource: 100, maxHoldMs: MAX_HOLD_MS };
 const POLL_MS = 500;
 const SWEEP_ROWS = 500;
-const UNUSED_LOCK_MS = 3_600_000;
 const TIDY_MS = 60_000;
 const COLUMNS = code("fence, name, holder, mode, taken_at, expires_at, max_until");
 
@@ -48,7 +48,7 @@ type Attempt =
  *   free → held(fence) → renewed* → released | expired → held(larger fence)
  *   held by others, and the asker waits → in line → held, when nobody before it in the line is in its way
  *
- * Everything with the same first element is given out one after another, under one lock; renewing and releasing need only the row.
+ * What could overlap is given out one after another, under the locks of its first element; renewing and releasing need only the row.
  */
 export class Claims {
   readonly #store: Store;
@@ -158,8 +158,7 @@ export class Claims {
     const rows = await tx.all<ClaimRow>`delete from claims where fence ${dialect.amongFirst(due)} returning ${COLUMNS}`;
     for (const row of rows) await this.#tell(tx, "claim.lost", row.holder, row);
     await this.#line.sweep(tx, SWEEP_ROWS);
-    const unused = sql`select name from claim_locks where used_at < ${NOW} - ${UNUSED_LOCK_MS} limit ${SWEEP_ROWS} ${dialect.skipLocked}`;
-    if (tidy) await tx.run`delete from claim_locks where name ${dialect.amongFirst(unused)}`;
+    if (tidy) await forgetUnusedLocks(dialect, tx, SWEEP_ROWS);
     if (rows.length > 0) tx.hint("claims");
     return rows.length;
   }
@@ -253,12 +252,6 @@ export class Claims {
     const data = { resource: row.name, holder: row.holder, fence: row.fence, mode: row.mode, expiresAt: row.expires_at };
     await this.#store.ledger.append(tx, { type, actor, subject: ["claim", ...row.name.split("/")], data });
   }
-}
-
-/** The holder's row first, then the root's: everybody in this order, so that nobody waits in a circle. */
-async function lockFor(tx: Tx, { holder, resource }: Asked): Promise<void> {
-  await tx.run`insert into claim_locks (name, used_at) values (${`holder/${holder}`}, now_ms()), (${`root/${resource.elements[0]}`}, now_ms())
-    on conflict (name) do update set used_at = excluded.used_at`;
 }
 
 /** Longer, never shorter, and never weaker: a second part of the same agent must not take away what the first relies on. */

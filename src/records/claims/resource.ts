@@ -32,7 +32,7 @@ function problemOf(name: string, elements: readonly string[]): string | undefine
   if (name === "") return "expected a name";
   if (elements.length > MAX_ELEMENTS) return `expected at most ${MAX_ELEMENTS} elements`;
   if (Buffer.byteLength(encodeScope(elements)) > MAX_BYTES) return `expected at most ${MAX_BYTES} bytes`;
-  // Everything with the same first element is decided one after another; a name without one would have to wait for everybody.
+  // What is decided about a resource is decided under the locks of its first element; without one it would need everybody's.
   if (elements[0]?.includes(ANY_TEXT)) return "the first element must be a plain name, without *";
   return undefined;
 }

@@ -8,7 +8,7 @@ export const claims: Migration = {
   version: 5,
   name: "claims",
   statements: [
-    // Rows to lock: one per holder, one per first element of a resource. Nothing is read from them.
+    // Rows to lock: one per holder, some per first element of a resource. Nothing is read from them.
     {
       sqlite: "create table claim_locks (name text primary key, used_at bigint not null) without rowid",
       postgres: 'create table claim_locks (name text collate "C" primary key, used_at bigint not null)',
