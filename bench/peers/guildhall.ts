@@ -149,7 +149,7 @@ export async function open({ url, house, seat }: Surroundings): Promise<System> 
     });
   const finish = (by: string, { id, fence }: Letter) =>
     client.send("POST", `/api/pools/${POOL}/batch`, token("worker"), {
-      writes: [{ key: `result ${run}`, value: by }],
+      writes: [{ key: "outcome", value: by }],
       ack: [{ id, fence }],
     });
 
