@@ -86,6 +86,37 @@ test("nobody votes for another, and a proposal one is no part of is as if there 
   expect((await as("alice", "GET", `/api/proposals/${id}`)).body).toMatchObject({ state: "open", votes: [] });
 });
 
+test("a pool one may not read does not exist for one, and neither do its entries", async () => {
+  const made = await daemon.fetch("/api/pools", {
+    method: "POST",
+    body: JSON.stringify({ name: "private", readers: ["bob"], writers: ["alice"] }),
+  });
+  expect(made.status).toBe(201);
+  const key = (pool: string, rest = ""): string => `/api/pools/${pool}/entries/plan${rest}`;
+  const put = await as("alice", "PUT", key("private"), { value: "canary-7731" });
+  expect([put.status, put.body.author.agent]).toEqual([201, "alice"]);
+  expect((await as("alice", "PUT", key("private"), { value: 1, author: "bob" })).status).toBe(422);
+  expect((await as("bob", "GET", key("private"))).body.value).toBe("canary-7731");
+  expect((await as("bob", "PUT", key("private"), { value: "mine now" })).status).toBe(403);
+
+  for (const [method, rest, body] of [
+    ["GET", "", undefined],
+    ["GET", "/history", undefined],
+    ["GET", "/readers", undefined],
+    ["GET", "/blame", undefined],
+    ["PUT", "", { value: 1 }],
+    ["DELETE", "", undefined],
+  ] as const) {
+    const [others, nothing] = [
+      await as("mallory", method, key("private", rest), body),
+      await as("mallory", method, key("nowhere", rest), body),
+    ];
+    expect([method, rest, others.status, told(others, "private")]).toEqual([method, rest, 404, told(nothing, "nowhere")]);
+    expect(JSON.stringify(others)).not.toContain("canary");
+  }
+  expect(JSON.stringify(await as("mallory", "GET", "/api/pools"))).not.toContain("private");
+});
+
 test("an idempotency key shows nobody another's answer", async () => {
   const body = { to: "bob", type: "t", content: "same" };
   const send = async (who: Who): Promise<string> => {
