@@ -2,6 +2,7 @@ import type { NewProposal, Pin, ProposedWrite } from "../contract/proposals.ts";
 import type { Caller } from "../kernel/caller.ts";
 import { Failure } from "../kernel/failure.ts";
 import type { HeldProposal } from "../records/agreements/proposal-rows.ts";
+import { type Grant, refuseUndeclared } from "../records/pools/access.ts";
 import type { PoolWrite } from "../records/pools/decide-write.ts";
 import type { Pools } from "../records/pools/pools.ts";
 import type { Tx } from "../store/engine.ts";
@@ -10,7 +11,9 @@ import type { Tx } from "../store/engine.ts";
  * The pins the proposal stands on: those it names, and what each attached write would replace, as it is now. A pin that has moved
  * already and a write that would be refused now are told at once.
  */
-export async function pinsOf(tx: Tx, pools: Pools, caller: Caller, draft: NewProposal): Promise<Pin[]> {
+export async function pinsOf(tx: Tx, pools: Pools, caller: Caller, draft: NewProposal, grant?: Grant): Promise<Pin[]> {
+  for (const { key } of draft.writes) refuseUndeclared(grant, "writes", key);
+  for (const { key } of draft.pins) refuseUndeclared(grant, "reads", key);
   const wanted: WantedPin[] = [
     ...draft.pins,
     ...draft.writes.map(({ pool, key, if_version }) => ({ pool, key, version: if_version, write: true })),

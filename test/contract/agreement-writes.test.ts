@@ -161,6 +161,13 @@ describe.each(PLACES)("agreements with writes on %s", (_name, makePlace) => {
     expect((await parts.agreements.list(OPERATOR, { limit: 10 })).proposals).toEqual([]);
   });
 
+  test("V6 a step proposes nothing beyond what it has declared", async () => {
+    const draft = newProposal.parse({ subject: "s", electorate: ["bob"], rule: "all", deadline_ms: 60_000, writes: TWO });
+    const propose = (writes: string[]) => openProposal(parts, newId, ALICE, draft, { grant: { reads: [], writes } });
+    await expect(propose(["release"])).rejects.toMatchObject({ code: "request.forbidden", details: { key: "day" } });
+    expect((await propose(["release", "day"])).state).toBe("open");
+  });
+
   test("an attached write may remove an entry", async () => {
     await put("plans", "release", "1.0");
     const proposal = await open({ writes: [{ pool: "plans", key: "release", remove: true }] });

@@ -16,7 +16,7 @@ export function proposalsRoutes(parts: AgreementParts, newId: NewId): Route[] {
       answers: { 201: proposal },
       handle: async ({ caller, body, record }) => ({
         status: 201,
-        body: await openProposal(parts, newId, caller, body, (tx, opened) => record(tx, { status: 201, body: opened })),
+        body: await openProposal(parts, newId, caller, body, { record: (tx, opened) => record(tx, { status: 201, body: opened }) }),
       }),
     }),
     route({
