@@ -5,6 +5,7 @@ export function guardCommands(program: Command, done: (exit: number) => void): v
     .command("mcp")
     .description("MCP server on stdio, for any outside agent; joins the running daemon or starts one")
     .option("--name <name>", "be called so (default: the client's name and a number)")
+    .option("--workspace <dir>", "the repository whose files are meant (default: the current folder)")
     .action(async (_own, command: Command) => done(await (await import("./mcp.ts")).mcp(command.optsWithGlobals())));
   const guard = program.command("guard").description("refuse a write to a file that somebody else has claimed");
   guard

@@ -44,7 +44,6 @@ export class McpBridge {
   #initialize: JSONRPCRequest | undefined;
   #answered = false;
   #initialized = false;
-  #level: JSONRPCRequest | undefined;
   #client: string | undefined;
   #up: Promise<McpUpstream> | undefined;
   #number = 0;
@@ -171,7 +170,6 @@ export class McpBridge {
     const answer = await up.ask(this.#again(this.#initialize));
     if (isJSONRPCResultResponse(answer)) up.useVersion((answer.result as { protocolVersion: string }).protocolVersion);
     if (this.#initialized) await up.send({ jsonrpc: "2.0", method: "notifications/initialized" });
-    if (this.#level) await up.ask(this.#again(this.#level));
     for (const [uri, request] of this.#subscriptions) {
       await up.ask(this.#again(request));
       // It may have changed while nobody could tell.
@@ -198,7 +196,6 @@ export class McpBridge {
       this.#answered = true;
       up?.useVersion((result as { protocolVersion: string }).protocolVersion);
     }
-    if (request.method === "logging/setLevel") this.#level = request;
     if (request.method === "resources/subscribe" && uri !== undefined) this.#subscriptions.set(uri, request);
     if (request.method === "resources/unsubscribe" && uri !== undefined) this.#subscriptions.delete(uri);
   }

@@ -1,7 +1,9 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { ClientError } from "../client/client-error.ts";
 import { guestName } from "../contract/guests.ts";
-import { encodeWorkspace, WORKSPACE_HEADER } from "../contract/workspace.ts";
+import { encodeWorkspace, WORKSPACE_HEADER, type Workspace } from "../contract/workspace.ts";
 import { reachDaemon } from "./background-daemon.ts";
 import { findRunning } from "./connect.ts";
 import type { McpUpstream } from "./mcp-upstream.ts";
@@ -10,10 +12,17 @@ import { type GlobalOptions, say, sayError } from "./terminal.ts";
 
 export interface McpOptions extends GlobalOptions {
   readonly name?: string;
+  readonly workspace?: string;
 }
 
 /** A daemon that has just gone may be restarting: somebody else's start comes first for so long. */
 const PATIENCE_MS = 3_000;
+
+function workspaceAt(folder: string | undefined): Promise<Workspace> {
+  if (folder === undefined) return workspaceOf(process.cwd(), process.env.PWD);
+  if (!existsSync(folder)) throw new ClientError("usage.wrong", `--workspace: there is no folder ${folder}`);
+  return workspaceOf(folder, resolve(folder));
+}
 
 /** MCP on stdio: joins the home's daemon under a name of its own, and carries messages until the client closes stdin. */
 export async function mcp(options: McpOptions): Promise<number> {
@@ -24,7 +33,7 @@ export async function mcp(options: McpOptions): Promise<number> {
     import("./mcp-bridge.ts"),
     import("./mcp-identity.ts"),
     import("./mcp-upstream.ts"),
-    workspaceOf(process.cwd(), process.env.PWD),
+    workspaceAt(options.workspace),
   ]);
   let identity: InstanceType<typeof McpIdentity> | undefined;
   let known: string | undefined;

@@ -7,11 +7,16 @@ import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotoc
 import { encodeWorkspace, WORKSPACE_HEADER, type Workspace } from "../../src/contract/workspace.ts";
 import type { RunningDaemon } from "./guildhall.ts";
 
+const DOCS = new URL("../../docs/mcp.md", import.meta.url).pathname;
 const LAUNCHER = new URL("../../bin/guildhall.js", import.meta.url).pathname;
 
-/** The snippet that a repository shares, as an MCP client runs it. */
+/** The snippet of the docs that a repository shares, as an MCP client runs it. */
 export function snippet(home: string, args: readonly string[] = []): { command: string; args: string[]; env: Record<string, string> } {
-  return { command: process.execPath, args: [LAUNCHER, "mcp", ...args], env: { ...getDefaultEnvironment(), GUILDHALL_HOME: home } };
+  const [block = ""] = /(?<=```json\n)[^`]+/.exec(readFileSync(DOCS, "utf8")) ?? [];
+  const { args: shared } = (JSON.parse(block) as { mcpServers: { guildhall: { args: string[] } } }).mcpServers.guildhall;
+  // Instead of the published package, this one.
+  const own = [LAUNCHER, ...shared.slice(shared.indexOf("guildhall") + 1), ...args];
+  return { command: process.execPath, args: own, env: { ...getDefaultEnvironment(), GUILDHALL_HOME: home } };
 }
 
 /** An official client, and what it was told by the way. */

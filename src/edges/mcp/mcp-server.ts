@@ -25,7 +25,7 @@ export function allTools(): ReadonlyMap<string, Tool> {
 export function mcpServer(parts: McpParts, tools: ReadonlyMap<string, Tool>, caller: Caller, subscriptions: Set<string>): Server {
   const server = new Server(
     { name: "guildhall", title: "Guildhall", version: parts.version },
-    { capabilities: { tools: {}, resources: { subscribe: true }, logging: {} }, instructions: INSTRUCTIONS },
+    { capabilities: { tools: {}, resources: { subscribe: true } }, instructions: INSTRUCTIONS },
   );
   const listed = [...tools.values()].map(({ name, description, inputSchema, annotations }) => ({
     name,
