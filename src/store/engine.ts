@@ -26,8 +26,8 @@ export interface Tx extends Reads {
 /**
  * `serializable` (default): the body runs as if it were alone, on both databases.
  * `locked`: on PostgreSQL read committed; for bodies that lock every row they decide on, or leave the decision to a unique key.
- * A table is guarded in one way only: work, lanes, leases, idempotency, inbox, runs, transcript and outbox are always locked,
- * everything else is always serializable.
+ * A table is guarded in one way only: work, lanes, leases, idempotency, inbox, runs, transcript, outbox, and the tables of access, pools,
+ * claims, mailbox and agreements are always locked, everything else is always serializable.
  */
 export type Isolation = "serializable" | "locked";
 

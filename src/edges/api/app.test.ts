@@ -226,6 +226,12 @@ describe("the event stream", () => {
     expect((await call("/api/events?subject=%25E0")).status).toBe(422);
   });
 
+  test("asked for its headers only, it is not opened", async () => {
+    const headers = { host: "localhost", authorization: `Bearer ${TOKEN}` };
+    expect((await app.request("/api/events", { method: "HEAD", headers })).status).toBe(200);
+    expect(await (await app.request("/metrics", { headers })).text()).toContain("\nguildhall_http_streams_open 0\n");
+  });
+
   test("a number that is none: 422", async () => {
     for (const after of ["x", "-1", "1e3", "9".repeat(20)]) expect((await call(`/api/events?after=${after}`)).status).toBe(422);
   });

@@ -7,6 +7,13 @@ const KEEP_ALIVE_MS = 15_000;
 /** A reader that takes nothing for so long is gone, whatever its connection says. */
 const STALLED_MS = 60_000;
 
+export const STREAM_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache",
+  connection: "keep-alive",
+  "x-accel-buffering": "no",
+};
+
 /**
  * Server-sent events until the body is done, the client leaves, or the signal aborts. What is not read is not produced: `send` waits
  * for the reader. `ended` is called once, however it ends.
@@ -67,7 +74,5 @@ export function eventStream(signal: AbortSignal, log: Log, ended: () => void, bo
     },
     { highWaterMark: 16 },
   );
-  return new Response(readable, {
-    headers: { "content-type": "text/event-stream", "cache-control": "no-cache", connection: "keep-alive", "x-accel-buffering": "no" },
-  });
+  return new Response(readable, { headers: STREAM_HEADERS });
 }

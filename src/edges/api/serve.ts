@@ -6,7 +6,7 @@ import type { Tx } from "../../store/engine.ts";
 import type { Store } from "../../store/store.ts";
 import { type Authenticate, type Credential, identified } from "./credential.ts";
 import { cutOff } from "./cut-off.ts";
-import { eventStream } from "./event-stream.ts";
+import { eventStream, STREAM_HEADERS } from "./event-stream.ts";
 import { once, type RecordAnswer, takeKey } from "./once.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import { parsePart } from "./parse-part.ts";
@@ -149,6 +149,11 @@ async function openStream(route: StreamRoute, context: Context, known: Known, pa
       async () => {},
     );
     const body = await route.open(call as never);
+    // Nobody would read what is sent, nor close it.
+    if (context.req.method === "HEAD") {
+      ended();
+      return new Response(null, { headers: STREAM_HEADERS });
+    }
     return eventStream(signal, parts.log, ended, body);
   } catch (error) {
     ended();
