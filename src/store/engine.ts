@@ -26,8 +26,8 @@ export interface Tx extends Reads {
 /**
  * `serializable` (default): the body runs as if it were alone, on both databases.
  * `locked`: on PostgreSQL read committed; for bodies that lock every row they decide on, or leave the decision to a unique key.
- * A table is guarded in one way only: work, lanes, leases, idempotency, inbox, runs, transcript, outbox, and the tables of access, pools,
- * claims, mailbox and agreements are always locked, everything else is always serializable.
+ * A table is guarded in one way only. Those of the store (work, lanes, leases, idempotency) and of every record so far are locked;
+ * serializable is for a body that decides on rows it cannot name beforehand.
  */
 export type Isolation = "serializable" | "locked";
 
