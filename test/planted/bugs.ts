@@ -1,5 +1,6 @@
 import { ACCESS_BUGS } from "./access-bugs.ts";
 import { AGREEMENT_BUGS } from "./agreement-bugs.ts";
+import { API_BUGS } from "./api-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
 
 /** One bug as somebody could have written it, and the unmodified tests that must notice. */
@@ -219,4 +220,5 @@ export const BUGS: readonly PlantedBug[] = [
   ...ACCESS_BUGS,
   ...COORDINATION_BUGS,
   ...AGREEMENT_BUGS,
+  ...API_BUGS,
 ];
