@@ -3,7 +3,7 @@ import { type Caller, isNamed } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import { noEntry } from "./access.ts";
 import type { Head } from "./heads.ts";
-import { buildsOnCurrent, combine } from "./policies.ts";
+import { combine } from "./policies.ts";
 import type { KeyRules } from "./rules.ts";
 import { type StoredText, storedText } from "./values.ts";
 import { entryOf, type VersionRow } from "./version-rows.ts";
@@ -33,7 +33,10 @@ export interface Decided {
   readonly ttlMs: number | null;
 }
 
-/** What the write would do, or why it may not. Nothing is changed here. `currentValue` in full, also where it was spilled. */
+/**
+ * What the write would do, or why it may not; whether it conflicts was asked before. Nothing is changed here. `base` is the current
+ * version and its value in full where the policy builds upon it.
+ */
 export function decideWrite(
   caller: Caller,
   pool: string,
@@ -41,19 +44,16 @@ export function decideWrite(
   rules: KeyRules,
   head: Head,
   tainted: boolean,
-  currentValue: unknown,
+  base: { readonly row: VersionRow; readonly value: unknown } | undefined,
 ): Decided {
   const { key } = write;
-  const { current } = head;
-  refuseConflict(pool, write, rules, current);
   const plain = { write, head, stored: null, spills: false, base: undefined, external: false, endorsed: false, ttlMs: null };
   if (write.remove) {
-    if (!current) throw noEntry(pool, key);
+    if (!head.current) throw noEntry(pool, key);
     return { ...plain, outcome: "remove" };
   }
-  const base = buildsOnCurrent(rules.policy) ? current : undefined;
-  const combined = combine(rules.policy, key, base && currentValue, write.value);
-  if (combined.same) return { ...plain, outcome: "same", base };
+  const combined = combine(rules.policy, key, base?.value, write.value);
+  if (combined.same) return { ...plain, outcome: "same", base: base?.row };
   rules.check?.(key, combined.value);
   const stored = storedText(key, combined.value);
   const limit = rules.spills ? LARGEST_MAX_BYTES : rules.maxBytes;
@@ -63,33 +63,24 @@ export function decideWrite(
     });
   const raised = tainted && isNamed(caller, rules.endorsers);
   // What was there before is not the writer's to endorse.
-  const external = (tainted && !raised) || base?.external === 1;
+  const external = (tainted && !raised) || base?.row.external === 1;
   const ttlMs = write.ttlMs ?? rules.ttlMs;
-  return {
-    write,
-    head,
-    outcome: "put",
-    stored,
-    spills: stored.size > rules.maxBytes,
-    base,
-    external,
-    endorsed: raised && !external,
-    ttlMs,
-  };
+  const spills = stored.size > rules.maxBytes;
+  return { write, head, outcome: "put", stored, spills, base: base?.row, external, endorsed: raised && !external, ttlMs };
 }
 
-function refuseConflict(pool: string, write: PoolWrite, rules: KeyRules, current: VersionRow | undefined): void {
-  const { key, ifVersion } = write;
-  const expected = ifVersion === undefined ? undefined : (ifVersion ?? undefined);
-  if (ifVersion !== undefined) {
-    if (current?.version === expected) return;
-    throw conflict(pool, key, current, ifVersion === null ? "there must be none yet" : `the write is for version ${ifVersion}`);
+/** Why the write does not fit the current version; undefined: it does. */
+export function conflictOf(write: PoolWrite, rules: KeyRules, { current }: Head): string | undefined {
+  const { ifVersion } = write;
+  if (ifVersion === undefined) {
+    const needsVersion = current !== undefined && rules.policy === "reject" && !write.remove;
+    return needsVersion ? "the write does not say which version it replaces" : undefined;
   }
-  if (current && rules.policy === "reject" && !write.remove)
-    throw conflict(pool, key, current, "the write does not say which version it replaces");
+  if ((current?.version ?? null) === ifVersion) return undefined;
+  return ifVersion === null ? "there must be none yet" : `the write is for version ${ifVersion}`;
 }
 
-function conflict(pool: string, key: string, current: VersionRow | undefined, why: string): Failure {
+export function conflict(pool: string, key: string, current: VersionRow | undefined, why: string): Failure {
   const there = current ? `is at version ${current.version}` : "has no entry";
   return new Failure("pool.conflict", `"${key}" in the pool "${pool}" ${there}; ${why}`, {
     details: { pool, key, current: current ? entryOf(current) : null },

@@ -5,9 +5,9 @@ import type { Store } from "../../store/store.ts";
 import { type Grant, mayRead, noEntry, noPool, noVersion, refuseUndeclared } from "./access.ts";
 import { differences } from "./differences.ts";
 import { fullValue } from "./freshness.ts";
-import type { ReadLog } from "./read-log.ts";
+import { isRecorded, type ReadLog } from "./read-log.ts";
 import type { ReadRecorder } from "./read-recorder.ts";
-import type { KnownPool, PoolRegistry, PoolRow } from "./registry.ts";
+import type { PoolRegistry, PoolStanding } from "./registry.ts";
 import { entryOf, headOf, VERSION_COLUMNS, type VersionRow } from "./version-rows.ts";
 
 export interface ReadOptions {
@@ -30,14 +30,9 @@ const PAGE = 100;
 const HORIZON_MS = 2_000;
 const READERS = 1_000;
 
-type Current = VersionRow & {
-  readonly p_kind: PoolRow["kind"];
-  readonly p_revision: number;
-  readonly p_state: PoolRow["state"];
-  readonly p_created_at: number;
-  readonly p_remove_at: number | null;
-  readonly now: number;
-};
+/** What a current version has: its pool and key are known, and it is not retracted. */
+type Current = Omit<VersionRow, "pool" | "key" | "retracted_at" | "retracted_by" | "retract_reason"> &
+  PoolStanding & { readonly revision: number };
 
 /** Reading entries: checked, and recorded before the answer is given. */
 export class EntryReads {
@@ -55,25 +50,26 @@ export class EntryReads {
   async read(caller: Caller, pool: string, key: string, options: ReadOptions = {}): Promise<Entry | undefined> {
     refuseUndeclared(options.grant, "reads", key);
     if (options.version !== undefined) return this.#readVersion(caller, pool, key, options.version, options);
-    const row = await this.#store.read.get<Current>`
-      select p.kind as p_kind, p.revision as p_revision, p.state as p_state, p.created_at as p_created_at, p.remove_at as p_remove_at,
-        now_ms() as now, v.pool, v.key, v.version, v.value, v.blob, v.size, v.agent, v.run, v.step, v.call, v.external, v.note, v.at,
-        v.expires_at, v.seq, v.retracted_at, v.retracted_by, v.retract_reason
+    // Every column of an answer costs, so that there are few; and so does the clock, which is asked only where something hangs on it.
+    const found = await this.#store.read.get<Current>`
+      select p.revision, p.state, p.remove_at, v.version, v.value, v.blob, v.size, v.agent, v.run, v.step, v.call, v.external, v.note,
+        v.at, v.expires_at, v.seq,
+        case when ${isRecorded(caller) ? 1 : 0} = 1 or v.expires_at is not null or p.remove_at is not null then now_ms() else 0 end as now
       from pools p left join pool_keys h on h.pool = p.name and h.key = ${key}
         left join pool_versions v on v.pool = h.pool and v.key = h.key and v.version = h.current_version
       where p.name = ${pool}`;
-    if (!row) throw noPool(pool);
-    const known = await this.#known(row, pool);
-    if (!this.#registry.isOpenTo(caller, known)) throw noPool(pool);
-    if (!mayRead(caller, known.rules.of(key))) return undefined;
-    const absent = row.version === null || (row.expires_at !== null && row.expires_at <= row.now);
-    if (absent) {
+    if (!found) throw noPool(pool);
+    const rules = await this.#registry.rulesOf(this.#store.read, pool, found.revision);
+    if (!this.#registry.isOpenTo(caller, { row: found, rules })) throw noPool(pool);
+    if (!mayRead(caller, rules.of(key))) return undefined;
+    const row = currentRow(pool, key, found);
+    if (!row) {
       // In a run the absence is what it decides on; elsewhere there is no entry whose readers could be asked for.
       if (options.reads)
-        await this.#recorder.record(caller, [{ pool, key, version: 0, external: false, shown: false }], row.now, options.reads);
+        await this.#recorder.record(caller, [{ pool, key, version: 0, external: false, shown: false }], found.now, options.reads);
       return undefined;
     }
-    await this.#recorder.record(caller, [seen(row)], row.now, options.reads);
+    await this.#recorder.record(caller, [seen(row)], found.now, options.reads);
     return this.#entry(row, options.full);
   }
 
@@ -190,21 +186,6 @@ export class EntryReads {
     if (!row) throw noEntry(pool, key);
   }
 
-  async #known(row: Current, name: string): Promise<KnownPool> {
-    const rules = await this.#registry.rulesOf(this.#store.read, name, row.p_revision);
-    const pool: PoolRow = {
-      name,
-      kind: row.p_kind,
-      revision: row.p_revision,
-      state: row.p_state,
-      created_at: row.p_created_at,
-      sealed_at: null,
-      remove_at: row.p_remove_at,
-      now: row.now,
-    };
-    return { row: pool, rules };
-  }
-
   /** An event that was just committed may lie above the horizon while older ones are under way: they are waited for. */
   async #reachable(at: number | undefined): Promise<number> {
     const deadline = performance.now() + HORIZON_MS;
@@ -216,6 +197,13 @@ export class EntryReads {
       await this.#store.wake.wait("ledger", seen, 20, AbortSignal.timeout(HORIZON_MS));
     }
   }
+}
+
+function currentRow(pool: string, key: string, found: Current): VersionRow | undefined {
+  if (found.version === null || (found.expires_at !== null && found.expires_at <= found.now)) return undefined;
+  const { version, value, blob, size, agent, run, step, call, external, note, at, expires_at, seq } = found;
+  const standing = { retracted_at: null, retracted_by: null, retract_reason: null };
+  return { pool, key, version, value, blob, size, agent, run, step, call, external, note, at, expires_at, seq, ...standing };
 }
 
 function seen(row: VersionRow) {

@@ -11,15 +11,19 @@ const REMEMBERED_RULES = 1_000;
 /** Whoever reconciles or makes pools does so for all of them; the name is no pool's. */
 const GATEWAY = "guildhall";
 
-export interface PoolRow {
+/** Whether a pool can be used now. */
+export interface PoolStanding {
+  readonly state: "open" | "sealed" | "retired";
+  readonly remove_at: number | null;
+  readonly now: number;
+}
+
+export interface PoolRow extends PoolStanding {
   readonly name: string;
   readonly kind: "config" | "made" | "run";
   readonly revision: number;
-  readonly state: "open" | "sealed" | "retired";
   readonly created_at: number;
   readonly sealed_at: number | null;
-  readonly remove_at: number | null;
-  readonly now: number;
 }
 
 export interface NewPoolRow {
@@ -59,7 +63,7 @@ export class PoolRegistry {
     return known;
   }
 
-  isOpenTo(caller: Caller, { row, rules }: KnownPool): boolean {
+  isOpenTo(caller: Caller, { row, rules }: { readonly row: PoolStanding; readonly rules: PoolRules }): boolean {
     if (row.remove_at !== null && row.remove_at <= row.now) return false;
     if (row.state === "retired" && caller.kind !== "operator" && caller.kind !== "reader") return false;
     return isVisible(caller, rules);

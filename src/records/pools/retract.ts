@@ -129,7 +129,8 @@ async function makeCurrent(tx: Tx, pool: string, key: string, next: Standing | u
   if (before?.version === next?.version) return;
   usage.free(before);
   if (next) usage.add(next.agent, next.size);
-  await tx.run`update pool_keys set current_version = ${next?.version ?? null}, expires_at = ${next?.expires_at ?? null}
+  await tx.run`update pool_keys set current_version = ${next?.version ?? null}, expires_at = ${next?.expires_at ?? null},
+      size = ${next?.size ?? null}, agent = ${next?.agent ?? null}
     where pool = ${pool} and key = ${key}`;
 }
 

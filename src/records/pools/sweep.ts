@@ -47,7 +47,7 @@ async function expire(store: Store, tx: Tx, pool: string, keys: readonly { pool:
     const nobody = { agent: GATEWAY, run: "", step: null, call: null, note: null };
     const tombstone = { ...row, ...nobody, version, value: null, blob: null, size: 0, external: 0, at: row.now, expires_at: null, seq };
     await insertVersion(tx, tombstone, 0, null);
-    await tx.run`update pool_keys set last_version = ${version}, current_version = null, expires_at = null
+    await tx.run`update pool_keys set last_version = ${version}, current_version = null, expires_at = null, size = null, agent = null
       where pool = ${pool} and key = ${row.key}`;
     usage.free(row);
   }

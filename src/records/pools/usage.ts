@@ -1,7 +1,6 @@
 import { Failure } from "../../kernel/failure.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
 import type { Quota } from "./rules.ts";
-import type { VersionRow } from "./version-rows.ts";
 
 const WHOLE_POOL = "";
 
@@ -18,18 +17,20 @@ export class UsageChange {
     this.#count(agent, size, 1);
   }
 
-  free(replaced: VersionRow | undefined): void {
+  free(replaced: { readonly agent: string; readonly size: number } | undefined): void {
     if (replaced) this.#count(replaced.agent, -replaced.size, -1);
   }
 
-  /** Changes that cancel out are no changes. */
   get amounts(): ReadonlyMap<string, Amount> {
-    return new Map([...this.#byAgent].filter(([, { bytes, entries }]) => bytes !== 0 || entries !== 0));
+    return this.#byAgent;
   }
 
+  /** Changes that cancel out are no changes. */
   #count(agent: string, bytes: number, entries: number): void {
     const known = this.#byAgent.get(agent);
-    this.#byAgent.set(agent, { bytes: (known?.bytes ?? 0) + bytes, entries: (known?.entries ?? 0) + entries });
+    const sum = known ? { bytes: known.bytes + bytes, entries: known.entries + entries } : { bytes, entries };
+    if (sum.bytes === 0 && sum.entries === 0) this.#byAgent.delete(agent);
+    else this.#byAgent.set(agent, sum);
   }
 }
 

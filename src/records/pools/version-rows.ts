@@ -51,11 +51,21 @@ export function headOf(row: VersionRow): EntryHead {
   };
 }
 
+/** Spelled out, not built from its head: it is made for every read and every write. */
 export function entryOf(row: VersionRow): Entry {
   return {
-    ...headOf(row),
+    pool: row.pool,
+    key: row.key,
     value: row.value === null ? null : JSON.parse(row.value),
+    version: row.version,
+    author: { agent: row.agent, run: row.run === "" ? null : row.run, step: row.step, call: row.call },
+    label: labelOf(row.external),
     note: row.note,
+    at: row.at,
+    expiresAt: row.expires_at,
+    size: row.size,
+    retracted: row.retracted_at !== null,
+    seq: row.seq,
     spilled: row.blob !== null,
     deleted: row.value === null,
     retraction: row.retracted_at === null ? null : { at: row.retracted_at, by: row.retracted_by ?? "", reason: row.retract_reason ?? "" },

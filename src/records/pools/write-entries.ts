@@ -4,16 +4,16 @@ import { Failure } from "../../kernel/failure.ts";
 import type { Tx } from "../../store/engine.ts";
 import type { Store } from "../../store/store.ts";
 import { type Grant, mayWrite, noPool, refuseUndeclared } from "./access.ts";
-import { type Decided, decideWrite, type PoolWrite } from "./decide-write.ts";
+import { conflict, conflictOf, type Decided, decideWrite, type PoolWrite } from "./decide-write.ts";
 import { refuseStale } from "./freshness.ts";
-import { type OpenedForWrite, openForWrite } from "./heads.ts";
+import { type Head, type OpenedForWrite, openForWrite } from "./heads.ts";
 import { buildsOnCurrent } from "./policies.ts";
 import { isRecorded, type ReadLog, recordReads, type SeenVersion } from "./read-log.ts";
 import type { PoolRegistry } from "./registry.ts";
 import type { PoolRules } from "./rules.ts";
 import { countUsage, UsageChange } from "./usage.ts";
 import { previewOf } from "./values.ts";
-import { entryOf, labelOf, type VersionRow } from "./version-rows.ts";
+import { entryOf, labelOf, VERSION_COLUMNS, type VersionRow } from "./version-rows.ts";
 
 export interface WriteOptions {
   /** The caller acts on input from outside: what it writes is external. */
@@ -27,8 +27,8 @@ export interface WriteOptions {
 }
 
 /**
- * All of the writes or none, as one event; the entries in the order of the writes, a removed key's is its tombstone. Everything is decided before anything is written, so that a refusal leaves nothing
- * to be taken back. Locks: pool, heads by key, usage.
+ * All of the writes or none, as one event; the entries in the order of the writes, a removed key's is its tombstone. Everything is
+ * decided before anything is written, so that a refusal leaves nothing to be taken back. Locks: pool, heads by key, usage.
  */
 export async function writeEntries(
   store: Store,
@@ -53,20 +53,22 @@ export async function writeEntries(
   const opened = await openForWrite(store, tx, caller, name, keys);
   if (!opened) throw noPool(name);
   const rules = await registry.rulesOf(tx, name, opened.pool.revision);
-  refuseCaller(caller, registry, opened, rules, keys, options.grant);
+  refuseCaller(caller, registry, name, opened, rules, keys, options.grant);
   const tainted = options.external === true || opened.tainted || options.reads?.sawExternal === true;
   const decided: Decided[] = [];
   for (const write of writes) {
     const head = opened.heads.get(write.key);
     if (!head) throw new Failure("internal.bug", `the head of "${write.key}" was not opened`);
     const key = rules.of(write.key);
-    const value = buildsOnCurrent(key.policy) && head.current ? await currentValue(store, tx, head.current) : undefined;
-    decided.push(decideWrite(caller, name, write, key, head, tainted, value));
+    const why = conflictOf(write, key, head);
+    if (why !== undefined) throw conflict(name, write.key, await currentRow(tx, name, write.key, head), why);
+    const base = buildsOnCurrent(key.policy) ? await baseOf(store, tx, name, write.key, head) : undefined;
+    decided.push(decideWrite(caller, name, write, key, head, tainted, base));
   }
   const flushes = options.reads !== undefined && options.reads.pending.length > 0;
   if (flushes) await options.reads?.flushIn(tx, caller);
   const readMark = flushes ? await newestRead(tx, caller) : opened.readMark;
-  const rows = await apply(store, tx, caller, opened, rules, decided, readMark, options.causedBy ?? null);
+  const rows = await apply(store, tx, caller, name, opened, rules, decided, readMark, options.causedBy ?? null);
   return rows.map(entryOf);
 }
 
@@ -82,23 +84,32 @@ function distinctKeys(writes: readonly PoolWrite[]): string[] {
 function refuseCaller(
   caller: Caller,
   registry: PoolRegistry,
+  name: string,
   { pool }: OpenedForWrite,
   rules: PoolRules,
   keys: readonly string[],
   grant: Grant | undefined,
 ): void {
-  if (!registry.isOpenTo(caller, { row: pool, rules })) throw noPool(pool.name);
+  if (!registry.isOpenTo(caller, { row: pool, rules })) throw noPool(name);
   for (const key of keys) {
     if (!mayWrite(caller, rules.of(key)))
-      throw new Failure("request.forbidden", `${caller.name} may not write "${key}" in the pool "${pool.name}"`, { details: { key } });
+      throw new Failure("request.forbidden", `${caller.name} may not write "${key}" in the pool "${name}"`, { details: { key } });
     refuseUndeclared(grant, "writes", key);
   }
-  if (pool.state !== "open") throw new Failure("pool.sealed", `the pool "${pool.name}" is ${pool.state}`);
+  if (pool.state !== "open") throw new Failure("pool.sealed", `the pool "${name}" is ${pool.state}`);
 }
 
-async function currentValue(store: Store, tx: Tx, row: VersionRow): Promise<unknown> {
+async function currentRow(tx: Tx, pool: string, key: string, { current }: Head): Promise<VersionRow | undefined> {
+  if (!current) return undefined;
+  return tx.get<VersionRow>`select ${VERSION_COLUMNS} from pool_versions v
+    where v.pool = ${pool} and v.key = ${key} and v.version = ${current.version}`;
+}
+
+async function baseOf(store: Store, tx: Tx, pool: string, key: string, head: Head) {
+  const row = await currentRow(tx, pool, key, head);
+  if (!row) return undefined;
   const bytes = row.blob === null ? undefined : await store.blobs.get(row.blob, tx);
-  return JSON.parse(bytes ? Buffer.from(bytes).toString("utf8") : (row.value ?? "null"));
+  return { row, value: JSON.parse(bytes ? Buffer.from(bytes).toString("utf8") : (row.value ?? "null")) as unknown };
 }
 
 async function newestRead(tx: Tx, caller: Caller): Promise<number> {
@@ -111,13 +122,13 @@ async function apply(
   store: Store,
   tx: Tx,
   caller: Caller,
+  name: string,
   opened: OpenedForWrite,
   rules: PoolRules,
   decided: readonly Decided[],
   readMark: number,
   causedBy: number | null,
 ): Promise<VersionRow[]> {
-  const { name } = opened.pool;
   const changing = decided.filter((one) => one.outcome !== "same");
   const subject = ["pool", name];
   let seq = 0;
@@ -129,7 +140,8 @@ async function apply(
   const rows: VersionRow[] = [];
   const combined: SeenVersion[] = [];
   for (const one of decided) {
-    const row = one.outcome === "same" ? (one.base as VersionRow) : await addVersion(store, tx, caller, opened, one, seq, readMark);
+    const row =
+      one.outcome === "same" ? (one.base as VersionRow) : await addVersion(store, tx, caller, name, opened.now, one, seq, readMark);
     if (one.outcome !== "same") usage.free(one.head.stored);
     if (one.outcome === "put") usage.add(caller.name, row.size);
     // The answer shows what others wrote: that is a read.
@@ -160,14 +172,15 @@ async function addVersion(
   store: Store,
   tx: Tx,
   caller: Caller,
-  { pool, now }: OpenedForWrite,
+  pool: string,
+  now: number,
   { write, head, stored, spills, base, external, ttlMs }: Decided,
   seq: number,
   readMark: number,
 ): Promise<VersionRow> {
-  const blob = stored && spills ? await store.blobs.put(tx, ["pool", pool.name], Buffer.from(stored.text)) : null;
+  const blob = stored && spills ? await store.blobs.put(tx, ["pool", pool], Buffer.from(stored.text)) : null;
   const row: VersionRow = {
-    pool: pool.name,
+    pool,
     key: write.key,
     version: head.lastVersion + 1,
     value: stored && blob !== null ? JSON.stringify(previewOf(stored, blob)) : (stored?.text ?? null),
@@ -187,11 +200,11 @@ async function addVersion(
     retract_reason: null,
   };
   await insertVersion(tx, row, readMark, base?.version ?? null);
-  const current = stored ? row.version : null;
-  await tx.run`insert into pool_keys (pool, key, last_version, current_version, expires_at)
-    values (${row.pool}, ${row.key}, ${row.version}, ${current}, ${row.expires_at})
-    on conflict (pool, key) do update
-    set last_version = excluded.last_version, current_version = excluded.current_version, expires_at = excluded.expires_at`;
+  const [current, size, agent] = stored ? [row.version, row.size, row.agent] : [null, null, null];
+  await tx.run`insert into pool_keys (pool, key, last_version, current_version, expires_at, size, agent)
+    values (${row.pool}, ${row.key}, ${row.version}, ${current}, ${row.expires_at}, ${size}, ${agent})
+    on conflict (pool, key) do update set last_version = excluded.last_version, current_version = excluded.current_version,
+      expires_at = excluded.expires_at, size = excluded.size, agent = excluded.agent`;
   return row;
 }
 

@@ -17,12 +17,13 @@ export const pools: Migration = {
     },
     "create index pools_to_remove on pools (remove_at) where remove_at is not null",
 
-    // The head of a key: the row that writers lock. It stays when the entry goes, as its versions are never given out again.
+    // The head of a key: the row that writers lock, with what they need to know of the current version. It stays when the entry goes,
+    // as its versions are never given out again.
     {
       sqlite: `create table pool_keys (pool text not null, key text not null, last_version bigint not null, current_version bigint,
-        expires_at bigint, primary key (pool, key)) without rowid`,
+        expires_at bigint, size bigint, agent text, primary key (pool, key)) without rowid`,
       postgres: `create table pool_keys (pool text not null collate "C", key text not null collate "C", last_version bigint not null,
-        current_version bigint, expires_at bigint, primary key (pool, key))`,
+        current_version bigint, expires_at bigint, size bigint, agent text, primary key (pool, key))`,
     },
     "create index pool_keys_present on pool_keys (pool, key) where current_version is not null",
     "create index pool_keys_expiring on pool_keys (expires_at) where expires_at is not null",
