@@ -2,6 +2,7 @@ import { z } from "zod";
 import { COMMONS } from "../../contract/guests.ts";
 import { type Entry, type EntryHead, entryKey } from "../../contract/pools.ts";
 import { text } from "../../contract/text.ts";
+import { Failure } from "../../kernel/failure.ts";
 import { noEntry } from "../../records/pools/access.ts";
 import { inWords, type Tool, type ToolAnswer, tool } from "./tool.ts";
 
@@ -42,10 +43,11 @@ export const contextTools: readonly Tool[] = [
     }),
     changes: true,
     call: async ({ pools }, { caller }, { pool: name, key: entry, value, if_version: ifVersion, note, ttl_s: ttl, remove }) => {
+      if ((value === undefined) !== (remove === true)) throw new Failure("request.malformed", "value: expected a value, or remove: true");
       const [written] = await pools.write(caller, name, [
         {
           key: entry,
-          ...(remove ? { remove } : { value: value ?? null }),
+          ...(remove ? { remove } : { value }),
           ...(ifVersion === undefined ? {} : { ifVersion: ifVersion === 0 ? null : ifVersion }),
           ...(note === undefined ? {} : { note }),
           ...(ttl === undefined ? {} : { ttlMs: ttl * 1_000 }),
