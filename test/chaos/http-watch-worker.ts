@@ -6,7 +6,7 @@ import { POOL, type Watched, type WatchPlan } from "./http-records.ts";
 
 /** Watches the pool from its beginning on, goes on after the last event it has seen whatever breaks, and writes down what it is shown. */
 const plan = JSON.parse(process.argv[2] as string) as WatchPlan;
-const EVENTS_PER_CONNECTION = 60;
+const EVENTS_PER_CONNECTION = 7;
 let last = "0";
 let connections = 0;
 
