@@ -43,5 +43,5 @@ export async function mayName(
   const row = await registry.row(reads, pool);
   if (!row) return false;
   const rules = await registry.rulesOf(reads, pool, row.revision);
-  return registry.isOpenTo(caller, { row, rules }) && mayRead(caller, rules.of(key));
+  return registry.isOpenTo(caller, row, rules, row.now) && mayRead(caller, rules.of(key));
 }

@@ -1,7 +1,6 @@
 import type { Caller } from "../../kernel/caller.ts";
 import type { Tx } from "../../store/engine.ts";
 import type { Store } from "../../store/store.ts";
-import type { PoolStanding } from "./registry.ts";
 
 /** Outside a turn nothing says where one piece of work ends; what was read this long ago counts as forgotten. */
 export const MEMORY_OUTSIDE_RUN_MS = 3_600_000;
@@ -23,7 +22,7 @@ export interface Head {
 
 /** Everything a write decides on, locked until the transaction ends. */
 export interface OpenedForWrite {
-  readonly pool: PoolStanding & { readonly revision: number };
+  readonly revision: number;
   readonly now: number;
   /** The newest read of this caller in this run. */
   readonly readMark: number;
@@ -32,8 +31,9 @@ export interface OpenedForWrite {
   readonly heads: ReadonlyMap<string, Head>;
 }
 
-interface OpenedRow extends PoolStanding {
+interface OpenedRow {
   readonly revision: number;
+  readonly now: number;
   readonly read_mark: number | null;
   readonly tainted: number;
 }
@@ -70,7 +70,7 @@ async function openAlone(tx: Tx, caller: Caller, pool: string, keys: readonly st
   let first: OpenedRow | undefined;
   for (const key of keys) {
     const row = await tx.get<OpenedRow & Partial<HeadRow>>`
-      select p.revision, p.state, p.remove_at, now_ms() as now, h.last_version, h.current_version, h.expires_at, h.size, h.agent,
+      select p.revision, now_ms() as now, h.last_version, h.current_version, h.expires_at, h.size, h.agent,
         (select max(id) from pool_reads where agent = ${caller.name} and run = ${run}) as read_mark,
         exists (select 1 from pool_reads where agent = ${caller.name} and run = ${run} and external = 1
           and (run <> '' or last_at >= now_ms() - ${MEMORY_OUTSIDE_RUN_MS})) as tainted
@@ -86,7 +86,7 @@ async function openAlone(tx: Tx, caller: Caller, pool: string, keys: readonly st
 async function openLocked(tx: Tx, caller: Caller, pool: string, keys: readonly string[]): Promise<OpenedForWrite | undefined> {
   const run = caller.run ?? "";
   const row = await tx.get<OpenedRow>`
-    select revision, state, remove_at, now_ms() as now,
+    select revision, now_ms() as now,
       (select max(id) from pool_reads where agent = ${caller.name} and run = ${run}) as read_mark,
       case when exists (select 1 from pool_reads where agent = ${caller.name} and run = ${run} and external = 1
         and (run <> '' or last_at >= now_ms() - ${MEMORY_OUTSIDE_RUN_MS})) then 1 else 0 end as tainted
@@ -98,7 +98,7 @@ async function openLocked(tx: Tx, caller: Caller, pool: string, keys: readonly s
 }
 
 function opened(row: OpenedRow, heads: ReadonlyMap<string, Head>): OpenedForWrite {
-  return { pool: row, now: row.now, readMark: row.read_mark ?? 0, tainted: Boolean(row.tainted), heads };
+  return { revision: row.revision, now: row.now, readMark: row.read_mark ?? 0, tainted: Boolean(row.tainted), heads };
 }
 
 /** Holds these keys still until the transaction ends, written or not. */

@@ -7,8 +7,8 @@ import { differences } from "./differences.ts";
 import { fullValue } from "./freshness.ts";
 import { isRecorded, type ReadLog } from "./read-log.ts";
 import type { ReadRecorder } from "./read-recorder.ts";
-import type { PoolRegistry, PoolStanding } from "./registry.ts";
-import { entryOf, headOf, VERSION_COLUMNS, type VersionRow } from "./version-rows.ts";
+import type { PoolRegistry } from "./registry.ts";
+import { entryOf, headOf, type StandingVersion, standingEntry, VERSION_COLUMNS, type VersionRow } from "./version-rows.ts";
 
 export interface ReadOptions {
   /** Where a run collects what it reads; without it a read is recorded at once. */
@@ -31,8 +31,7 @@ const HORIZON_MS = 2_000;
 const READERS = 1_000;
 
 /** What a current version has: its pool and key are known, and it is not retracted. */
-type Current = Omit<VersionRow, "pool" | "key" | "retracted_at" | "retracted_by" | "retract_reason"> &
-  PoolStanding & { readonly revision: number };
+type Current = StandingVersion & { readonly revision: number; readonly now: number };
 
 /** Reading entries: checked, and recorded before the answer is given. */
 export class EntryReads {
@@ -51,26 +50,29 @@ export class EntryReads {
     refuseUndeclared(options.grant, "reads", key);
     if (options.version !== undefined) return this.#readVersion(caller, pool, key, options.version, options);
     // Every column of an answer costs, so that there are few; and so does the clock, which is asked only where something hangs on it.
-    const found = await this.#store.read.get<Current>`
-      select p.revision, p.state, p.remove_at, v.version, v.value, v.blob, v.size, v.agent, v.run, v.step, v.call, v.external, v.note,
-        v.at, v.expires_at, v.seq,
-        case when ${isRecorded(caller) ? 1 : 0} = 1 or v.expires_at is not null or p.remove_at is not null then now_ms() else 0 end as now
+    const row = await this.#store.read.get<Current>`
+      select p.revision, v.version, v.value, v.blob, v.size, v.agent, v.run, v.step, v.call, v.external, v.note, v.at, v.expires_at, v.seq,
+        case when ${isRecorded(caller) ? 1 : 0} = 1 or v.expires_at is not null then now_ms() else 0 end as now
       from pools p left join pool_keys h on h.pool = p.name and h.key = ${key}
         left join pool_versions v on v.pool = h.pool and v.key = h.key and v.version = h.current_version
       where p.name = ${pool}`;
-    if (!found) throw noPool(pool);
-    const rules = await this.#registry.rulesOf(this.#store.read, pool, found.revision);
-    if (!this.#registry.isOpenTo(caller, { row: found, rules })) throw noPool(pool);
-    if (!mayRead(caller, rules.of(key))) return undefined;
-    const row = currentRow(pool, key, found);
-    if (!row) {
+    if (!row) throw noPool(pool);
+    const { revision, now } = row;
+    const known = this.#registry.remembered(pool, revision) ?? (await this.#registry.revisionOf(this.#store.read, pool, revision));
+    // A pool that will be removed is rare enough to be asked for once more.
+    if (known.remove_at !== null) await this.#registry.find(this.#store.read, caller, pool);
+    if (!this.#registry.isOpenTo(caller, known, known.rules, 0)) throw noPool(pool);
+    if (!mayRead(caller, known.rules.of(key))) return undefined;
+    if (row.version === null || (row.expires_at !== null && row.expires_at <= now)) {
       // In a run the absence is what it decides on; elsewhere there is no entry whose readers could be asked for.
       if (options.reads)
-        await this.#recorder.record(caller, [{ pool, key, version: 0, external: false, shown: false }], found.now, options.reads);
+        await this.#recorder.record(caller, [{ pool, key, version: 0, external: false, shown: false }], now, options.reads);
       return undefined;
     }
-    await this.#recorder.record(caller, [seen(row)], found.now, options.reads);
-    return this.#entry(row, options.full);
+    const read = { pool, key, version: row.version, external: row.external === 1, shown: false };
+    if (!this.#recorder.isKnown(caller, read, now, options.reads)) await this.#recorder.record(caller, [read], now, options.reads);
+    const entry = standingEntry(pool, key, row);
+    return options.full && row.blob !== null ? this.#whole(entry, row.blob) : entry;
   }
 
   async list(caller: Caller, pool: string, options: PageOptions = {}): Promise<EntryList> {
@@ -164,13 +166,11 @@ export class EntryReads {
     const row = await this.version(pool, key, version);
     if (row.value === null) throw noVersion(pool, key, version);
     await this.#recorder.record(caller, [seen(row)], known.row.now, options.reads);
-    return this.#entry(row, options.full);
+    return options.full && row.blob !== null ? this.#whole(entryOf(row), row.blob) : entryOf(row);
   }
 
-  async #entry(row: VersionRow, full: boolean | undefined): Promise<Entry> {
-    const entry = entryOf(row);
-    if (!full || row.blob === null) return entry;
-    const bytes = await this.#store.blobs.get(row.blob);
+  async #whole(entry: Entry, blob: string): Promise<Entry> {
+    const bytes = await this.#store.blobs.get(blob);
     return bytes ? { ...entry, value: JSON.parse(Buffer.from(bytes).toString("utf8")) } : entry;
   }
 
@@ -197,13 +197,6 @@ export class EntryReads {
       await this.#store.wake.wait("ledger", seen, 20, AbortSignal.timeout(HORIZON_MS));
     }
   }
-}
-
-function currentRow(pool: string, key: string, found: Current): VersionRow | undefined {
-  if (found.version === null || (found.expires_at !== null && found.expires_at <= found.now)) return undefined;
-  const { version, value, blob, size, agent, run, step, call, external, note, at, expires_at, seq } = found;
-  const standing = { retracted_at: null, retracted_by: null, retract_reason: null };
-  return { pool, key, version, value, blob, size, agent, run, step, call, external, note, at, expires_at, seq, ...standing };
 }
 
 function seen(row: VersionRow) {

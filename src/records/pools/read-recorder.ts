@@ -18,6 +18,11 @@ export class ReadRecorder {
     this.#store = store;
   }
 
+  /** Whether nothing need be written for this read. */
+  isKnown(caller: Caller, seen: SeenVersion, now: number, log?: ReadLog): boolean {
+    return !isRecorded(caller) || (log === undefined && this.#isRecent(nameOf(caller, seen), now));
+  }
+
   async record(caller: Caller, seen: readonly SeenVersion[], now: number, log?: ReadLog): Promise<void> {
     if (!isRecorded(caller) || seen.length === 0) return;
     if (log) {

@@ -7,15 +7,14 @@ import type { Store } from "../../store/store.ts";
 import { isVisible, mayWrite, noPool } from "./access.ts";
 import { PoolRules } from "./rules.ts";
 
-const REMEMBERED_RULES = 1_000;
+const REMEMBERED_POOLS = 1_000;
 /** Whoever reconciles or makes pools does so for all of them; the name is no pool's. */
 const GATEWAY = "guildhall";
 
-/** Whether a pool can be used now. */
+/** Whether a pool can be used. */
 export interface PoolStanding {
   readonly state: "open" | "sealed" | "retired";
   readonly remove_at: number | null;
-  readonly now: number;
 }
 
 export interface PoolRow extends PoolStanding {
@@ -24,6 +23,13 @@ export interface PoolRow extends PoolStanding {
   readonly revision: number;
   readonly created_at: number;
   readonly sealed_at: number | null;
+  readonly now: number;
+}
+
+/** One revision of a pool: its number stands for all of this, for ever. */
+export interface PoolRevision extends PoolStanding {
+  readonly revision: number;
+  readonly rules: PoolRules;
 }
 
 export interface NewPoolRow {
@@ -47,8 +53,8 @@ export interface KnownPool {
  */
 export class PoolRegistry {
   readonly #store: Store;
-  /** By name; a revision names its definition for ever, so that what is remembered is never out of date. */
-  readonly #rules = new Map<string, { readonly revision: number; readonly rules: PoolRules }>();
+  /** By name, the newest that was met. */
+  readonly #revisions = new Map<string, PoolRevision>();
 
   constructor(store: Store) {
     this.#store = store;
@@ -59,13 +65,13 @@ export class PoolRegistry {
     const row = await this.row(reads, name);
     if (!row) throw noPool(name);
     const known = { row, rules: await this.rulesOf(reads, name, row.revision) };
-    if (!this.isOpenTo(caller, known)) throw noPool(name);
+    if (!this.isOpenTo(caller, row, known.rules, row.now)) throw noPool(name);
     return known;
   }
 
-  isOpenTo(caller: Caller, { row, rules }: { readonly row: PoolStanding; readonly rules: PoolRules }): boolean {
-    if (row.remove_at !== null && row.remove_at <= row.now) return false;
-    if (row.state === "retired" && caller.kind !== "operator" && caller.kind !== "reader") return false;
+  isOpenTo(caller: Caller, pool: PoolStanding, rules: PoolRules, now: number): boolean {
+    if (pool.remove_at !== null && pool.remove_at <= now) return false;
+    if (pool.state === "retired" && caller.kind !== "operator" && caller.kind !== "reader") return false;
     return isVisible(caller, rules);
   }
 
@@ -74,15 +80,28 @@ export class PoolRegistry {
       from pools where name = ${name}`;
   }
 
-  async rulesOf(reads: Reads, name: string, revision: number): Promise<PoolRules> {
-    const known = this.#rules.get(name);
-    if (known?.revision === revision) return known.rules;
-    const row = await reads.get<{ definition: string; revision: number }>`select definition, revision from pools where name = ${name}`;
+  /** What is remembered of this revision; asked first where even a promise that is kept at once is too much. */
+  remembered(name: string, revision: number): PoolRevision | undefined {
+    const known = this.#revisions.get(name);
+    return known?.revision === revision ? known : undefined;
+  }
+
+  async revisionOf(reads: Reads, name: string, revision: number): Promise<PoolRevision> {
+    const known = this.remembered(name, revision);
+    if (known) return known;
+    const row = await reads.get<PoolStanding & { definition: string; revision: number }>`
+      select definition, revision, state, remove_at from pools where name = ${name}`;
     if (!row) throw noPool(name);
     const rules = new PoolRules(poolDefinition.parse(JSON.parse(row.definition)));
-    if (this.#rules.size >= REMEMBERED_RULES) this.#rules.delete(this.#rules.keys().next().value as string);
-    this.#rules.set(name, { revision: row.revision, rules });
-    return rules;
+    const read = { revision: row.revision, state: row.state, remove_at: row.remove_at, rules };
+    this.#revisions.delete(name);
+    if (this.#revisions.size >= REMEMBERED_POOLS) this.#revisions.delete(this.#revisions.keys().next().value as string);
+    this.#revisions.set(name, read);
+    return read;
+  }
+
+  async rulesOf(reads: Reads, name: string, revision: number): Promise<PoolRules> {
+    return (await this.revisionOf(reads, name, revision)).rules;
   }
 
   async list(caller: Caller): Promise<Pool[]> {
@@ -91,7 +110,7 @@ export class PoolRegistry {
     const pools: Pool[] = [];
     for (const row of rows) {
       const rules = await this.rulesOf(this.#store.read, row.name, row.revision).catch(() => undefined);
-      if (rules && this.isOpenTo(caller, { row, rules })) pools.push(this.describe(caller, { row, rules }));
+      if (rules && this.isOpenTo(caller, row, rules, row.now)) pools.push(this.describe(caller, { row, rules }));
     }
     return pools;
   }
@@ -123,10 +142,12 @@ export class PoolRegistry {
 
   /** No more writes from now on; all of it goes after the retention time. */
   async seal(tx: Tx, actor: string, name: string, retentionMs: number): Promise<void> {
-    const changed =
-      await tx.run`update pools set state = 'sealed', sealed_at = now_ms(), remove_at = now_ms() + cast(${Math.round(retentionMs)} as bigint)
-      where name = ${name} and kind = 'run' and state = 'open'`;
-    if (changed > 0) await this.#tell(tx, "pool.sealed", actor, name, {});
+    const open =
+      await tx.get`select 1 from pools where name = ${name} and kind = 'run' and state = 'open' ${this.#store.dialect.forUpdate}`;
+    if (!open) return;
+    const revision = await this.#tell(tx, "pool.sealed", actor, name, {});
+    await tx.run`update pools set state = 'sealed', revision = ${revision}, sealed_at = now_ms(),
+        remove_at = now_ms() + cast(${Math.round(retentionMs)} as bigint) where name = ${name}`;
   }
 
   /** Makes the table say what the config says. Safe on several nodes: whoever comes second finds it done. */

@@ -1,9 +1,8 @@
 import type { Entry, EntryHead, Label, LineageItem } from "../../contract/pools.ts";
 import { code } from "../../store/sql.ts";
 
-export interface VersionRow {
-  readonly pool: string;
-  readonly key: string;
+/** A version that was not retracted, without its name. */
+export interface StandingVersion {
   readonly version: number;
   readonly value: string | null;
   readonly blob: string | null;
@@ -17,6 +16,11 @@ export interface VersionRow {
   readonly at: number;
   readonly expires_at: number | null;
   readonly seq: number;
+}
+
+export interface VersionRow extends StandingVersion {
+  readonly pool: string;
+  readonly key: string;
   readonly retracted_at: number | null;
   readonly retracted_by: string | null;
   readonly retract_reason: string | null;
@@ -51,11 +55,21 @@ export function headOf(row: VersionRow): EntryHead {
   };
 }
 
-/** Spelled out, not built from its head: it is made for every read and every write. */
 export function entryOf(row: VersionRow): Entry {
+  const entry = standingEntry(row.pool, row.key, row);
+  if (row.retracted_at === null) return entry;
   return {
-    pool: row.pool,
-    key: row.key,
+    ...entry,
+    retracted: true,
+    retraction: { at: row.retracted_at, by: row.retracted_by ?? "", reason: row.retract_reason ?? "" },
+  };
+}
+
+/** Spelled out, not built from its head: it is made for every read and every write. */
+export function standingEntry(pool: string, key: string, row: StandingVersion): Entry {
+  return {
+    pool,
+    key,
     value: row.value === null ? null : JSON.parse(row.value),
     version: row.version,
     author: { agent: row.agent, run: row.run === "" ? null : row.run, step: row.step, call: row.call },
@@ -64,11 +78,11 @@ export function entryOf(row: VersionRow): Entry {
     at: row.at,
     expiresAt: row.expires_at,
     size: row.size,
-    retracted: row.retracted_at !== null,
+    retracted: false,
     seq: row.seq,
     spilled: row.blob !== null,
     deleted: row.value === null,
-    retraction: row.retracted_at === null ? null : { at: row.retracted_at, by: row.retracted_by ?? "", reason: row.retract_reason ?? "" },
+    retraction: null,
   };
 }
 

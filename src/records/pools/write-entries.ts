@@ -9,7 +9,7 @@ import { refuseStale } from "./freshness.ts";
 import { type Head, type OpenedForWrite, openForWrite } from "./heads.ts";
 import { buildsOnCurrent } from "./policies.ts";
 import { isRecorded, type ReadLog, recordReads, type SeenVersion } from "./read-log.ts";
-import type { PoolRegistry } from "./registry.ts";
+import type { PoolRegistry, PoolRevision } from "./registry.ts";
 import type { PoolRules } from "./rules.ts";
 import { countUsage, UsageChange } from "./usage.ts";
 import { previewOf } from "./values.ts";
@@ -52,8 +52,9 @@ export async function writeEntries(
     );
   const opened = await openForWrite(store, tx, caller, name, keys);
   if (!opened) throw noPool(name);
-  const rules = await registry.rulesOf(tx, name, opened.pool.revision);
-  refuseCaller(caller, registry, name, opened, rules, keys, options.grant);
+  const pool = registry.remembered(name, opened.revision) ?? (await registry.revisionOf(tx, name, opened.revision));
+  const { rules } = pool;
+  refuseCaller(caller, registry, name, pool, opened.now, keys, options.grant);
   const tainted = options.external === true || opened.tainted || options.reads?.sawExternal === true;
   const decided: Decided[] = [];
   for (const write of writes) {
@@ -85,14 +86,14 @@ function refuseCaller(
   caller: Caller,
   registry: PoolRegistry,
   name: string,
-  { pool }: OpenedForWrite,
-  rules: PoolRules,
+  pool: PoolRevision,
+  now: number,
   keys: readonly string[],
   grant: Grant | undefined,
 ): void {
-  if (!registry.isOpenTo(caller, { row: pool, rules })) throw noPool(name);
+  if (!registry.isOpenTo(caller, pool, pool.rules, now)) throw noPool(name);
   for (const key of keys) {
-    if (!mayWrite(caller, rules.of(key)))
+    if (!mayWrite(caller, pool.rules.of(key)))
       throw new Failure("request.forbidden", `${caller.name} may not write "${key}" in the pool "${name}"`, { details: { key } });
     refuseUndeclared(grant, "writes", key);
   }
@@ -148,7 +149,7 @@ async function apply(
     if (one.base) combined.push({ pool: name, key: row.key, version: row.version, external: row.external === 1, shown: false });
     rows.push(row);
   }
-  if (isRecorded(caller)) await recordReads(tx, caller, combined);
+  if (combined.length > 0 && isRecorded(caller)) await recordReads(tx, caller, combined);
   const endorsed = changing.filter((one) => one.endorsed);
   if (endorsed.length > 0)
     await store.ledger.append(tx, {
