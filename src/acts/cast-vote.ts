@@ -2,7 +2,7 @@ import type { NewVote, Proposal } from "../contract/proposals.ts";
 import type { Caller } from "../kernel/caller.ts";
 import { Failure } from "../kernel/failure.ts";
 import type { HeldProposal } from "../records/agreements/proposal-rows.ts";
-import { mayRead, mayVote, noSuchProposal } from "../records/agreements/visibility.ts";
+import { mayVote, noSuchProposal } from "../records/agreements/visibility.ts";
 import type { Tx } from "../store/engine.ts";
 import { type AgreementParts, decideIn, orAborted, type RecordProposal } from "./decide-proposal.ts";
 
@@ -44,7 +44,8 @@ export async function castVote(
 
 async function electorsProposal(parts: AgreementParts, tx: Tx, caller: Caller, id: string, hash: string): Promise<HeldProposal> {
   const held = await parts.agreements.holdIn(tx, id);
-  if (!held || !mayRead(caller, held)) throw noSuchProposal(id);
+  if (!held) throw noSuchProposal(id);
+  // Also to somebody who may not read it: that there is a vote is no secret to whoever knows its id, what it is about is.
   if (!mayVote(caller, held)) throw new Failure("proposal.not_elector", `"${caller.name}" is not in the electorate of proposal ${id}`);
   if (held.hash !== hash)
     throw new Failure("proposal.other_hash", `proposal ${id} does not have this hash`, { details: { hash: held.hash } });

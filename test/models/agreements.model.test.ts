@@ -96,7 +96,7 @@ class Vote implements fc.AsyncCommand<Model, Real> {
     await compare(expected, real);
   }
   #expect(model: Model, expected: Expected): string {
-    if (!expected.electorate.includes(this.voter)) return "request.not_found";
+    if (!expected.electorate.includes(this.voter)) return "proposal.not_elector";
     if (!this.right) return "proposal.other_hash";
     const late = model.now >= expected.until;
     if (expected.state === "open" && late) expected.state = "aborted";

@@ -85,15 +85,15 @@ test("outsiders, other hashes and late votes are refused", async () => {
   const made = await opened({ electorate: ["bob"] });
   expect(await vote("alice", made)).toMatchObject({ status: 403, body: { error: { code: "proposal.not_elector" } } });
   expect(await vote("reader", made)).toMatchObject({ status: 403 });
-  expect(await vote("bob", { ...made, hash: "0".repeat(64) })).toMatchObject({
-    status: 409,
-    body: { error: { code: "proposal.other_hash" } },
-  });
-  const hidden = await vote("mallory", made);
-  const unknown = await vote("mallory", { ...made, id: "0".repeat(20) });
-  expect([hidden.status, unknown.status]).toEqual([404, 404]);
-  expect(JSON.stringify(hidden.body).replaceAll(made.id, "0".repeat(20))).toBe(JSON.stringify(unknown.body));
-  expect((await call("mallory", `/api/proposals/${made.id}`)).status).toBe(404);
+  for (const hash of ["0".repeat(64), "another"])
+    expect(await vote("bob", { ...made, hash })).toMatchObject({ status: 409, body: { error: { code: "proposal.other_hash" } } });
+  const outside = await vote("mallory", made);
+  expect(outside).toMatchObject({ status: 403, body: { error: { code: "proposal.not_elector", details: {} } } });
+  expect(await vote("mallory", { ...made, hash: "0".repeat(64) })).toEqual(outside);
+  expect((await vote("mallory", { ...made, id: "0".repeat(20) })).status).toBe(404);
+  const [hidden, unknown] = await Promise.all([made.id, "0".repeat(20)].map((id) => call("mallory", `/api/proposals/${id}`)));
+  expect(hidden?.status).toBe(404);
+  expect(JSON.stringify(hidden).replaceAll(made.id, "0".repeat(20))).toBe(JSON.stringify(unknown));
   expect((await call("channel", `/api/proposals/${made.id}`)).status).toBe(403);
   const other = await opened({ electorate: ["bob", "mallory"], rule: { k: 1 } });
   await vote("bob", other);
