@@ -5,30 +5,43 @@ export function cutOff(response: Response, signal: AbortSignal, ended: () => voi
     return response;
   }
   const reader = response.body.getReader();
+  let cut = (): void => {};
+  let open = true;
+  const over = (): void => {
+    if (!open) return;
+    open = false;
+    // The signal lives on, and would keep in memory whatever listens to it.
+    signal.removeEventListener("abort", cut);
+    ended();
+  };
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        const end = (): void => {
+        cut = (): void => {
           void reader.cancel().catch(() => {});
           try {
             controller.close();
           } catch {
             // It has ended by itself.
           }
-          ended();
+          over();
         };
-        if (signal.aborted) end();
-        else signal.addEventListener("abort", end, { once: true });
+        if (signal.aborted) cut();
+        else signal.addEventListener("abort", cut, { once: true });
       },
       async pull(controller) {
-        const { done, value } = await reader.read();
-        if (signal.aborted) return;
-        if (!done) return controller.enqueue(value);
-        controller.close();
-        ended();
+        try {
+          const { done, value } = await reader.read();
+          if (!open) return;
+          if (!done) return controller.enqueue(value);
+          controller.close();
+        } catch (error) {
+          controller.error(error);
+        }
+        over();
       },
       async cancel(reason) {
-        ended();
+        over();
         await reader.cancel(reason);
       },
     },
