@@ -54,15 +54,16 @@ export async function countUsage(tx: Tx, pool: string, quota: Quota, change: Usa
 
 /** The usual case, one author's change, in one statement for the pool and the author. */
 async function countTogether(tx: Tx, pool: string, quota: Quota, agent: string, { bytes, entries }: Amount): Promise<void> {
-  const changed =
-    await tx.run`update pool_usage set bytes = bytes + cast(${bytes} as bigint), entries = entries + cast(${entries} as bigint)
+  const changed = await tx.all<{
+    agent: string;
+  }>`update pool_usage set bytes = bytes + cast(${bytes} as bigint), entries = entries + cast(${entries} as bigint)
     where pool = ${pool} and agent in ('', ${agent})
       and (cast(${bytes} as bigint) <= 0 or bytes + cast(${bytes} as bigint) <= case agent when '' then cast(${quota.bytes} as bigint) else cast(${quota.agentBytes} as bigint) end)
-      and (cast(${entries} as bigint) <= 0 or entries + cast(${entries} as bigint) <= case agent when '' then cast(${quota.entries} as bigint) else cast(${quota.agentEntries} as bigint) end)`;
-  if (changed === 2) return;
-  const known = await tx.get`select 1 from pool_usage where pool = ${pool} and agent = ${agent}`;
-  // The pool's own row is always there: with the author's missing, one changed row was the pool's.
-  if (known || changed === 0) throw full(pool, known && changed === 1 ? agent : WHOLE_POOL);
+      and (cast(${entries} as bigint) <= 0 or entries + cast(${entries} as bigint) <= case agent when '' then cast(${quota.entries} as bigint) else cast(${quota.agentEntries} as bigint) end)
+    returning agent`;
+  if (changed.length === 2) return;
+  if (!changed.some((row) => row.agent === WHOLE_POOL)) throw full(pool, WHOLE_POOL);
+  // The author's row is missing, or full, or was made by another writer while this one waited for the pool's: counting tells.
   await countOne(tx, pool, agent, { bytes, entries }, quota.agentBytes, quota.agentEntries);
 }
 
