@@ -35,8 +35,7 @@ test("the README's config is valid", () => {
 });
 
 test("the README counts the planted bugs right", () => {
-  const words = ["twenty", "twenty-one", "twenty-two", "twenty-three", "twenty-four", "twenty-five", "twenty-six", "twenty-seven"];
-  expect(readme).toContain(`${words[BUGS.length - 20]} bugs planted in a copy`);
+  expect(readme).toContain(`${BUGS.length} bugs planted in a copy`);
 });
 
 test("every planted bug still fits the source", () => {
