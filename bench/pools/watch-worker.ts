@@ -52,9 +52,9 @@ async function watch({ pools }: Opened, { writes }: WatchTask, index: number, st
   const changes = await pools.watch(author(index), POOL, undefined, stop.signal);
   return async () => {
     const latencies: number[] = [];
-    for await (const { keys } of changes) {
+    for await (const { data } of changes) {
       const at = now();
-      const [order, written] = (keys[0]?.key ?? "").split(" ");
+      const [order, written] = (data.keys[0]?.key ?? "").split(" ");
       if (Number(order) !== latencies.length) throw new Error(`change ${order} came at place ${latencies.length}`);
       latencies.push(at - Number(written));
       if (latencies.length === writes) break;

@@ -78,8 +78,8 @@ export async function watchPool(name: string, options: GlobalOptions & { readonl
   const after = options.after ?? (await pools.snapshot(name, { limit: 1 })).at;
   say(`watching ${harmless(name)} after event ${after}; Ctrl-C ends`);
   for await (const change of pools.watch(name, after, stop.signal)) {
-    const keys = change.keys.map(({ key, version }) => `${harmless(key)}@${version}`).join(" ");
-    print(options.json ? JSON.stringify(change) : `${change.seq}  ${change.type}  ${change.by}  ${keys}`);
+    const keys = change.data.keys.map(({ key, version }) => `${harmless(key)}@${version}`).join(" ");
+    print(options.json ? JSON.stringify(change) : `${change.seq}  ${change.type}  ${change.actor}  ${keys}`);
   }
   return 0;
 }

@@ -231,23 +231,24 @@ export const poolSnapshot = z.object({ at: z.number(), entries: z.array(entry), 
 export type PoolSnapshot = z.output<typeof poolSnapshot>;
 
 export const watchQuery = z.object({ after: z.coerce.number().int().min(0).optional() });
-/** One operation on a pool, whole. `version` is the one written, removed, retracted or endorsed. */
+const changedKey = z.object({
+  key: z.string(),
+  /** The one written, removed, retracted or endorsed. */
+  version: z.number(),
+  size: z.number().optional(),
+  label: z.enum(LABELS).optional(),
+  deleted: z.boolean().optional(),
+  /** After a retraction: the version that is current now. */
+  current: z.number().nullable().optional(),
+});
+/** One operation on a pool, whole: the ledger's event, as far as the watcher may see it. */
 export const poolChange = z.object({
   seq: z.number(),
   at: z.number(),
   type: z.string(),
-  by: z.string(),
-  pool: z.string(),
-  keys: z.array(
-    z.object({
-      key: z.string(),
-      version: z.number(),
-      size: z.number().optional(),
-      label: z.enum(LABELS).optional(),
-      deleted: z.boolean().optional(),
-      /** After a retraction: the version that is current now. */
-      current: z.number().nullable().optional(),
-    }),
-  ),
+  actor: z.string(),
+  causedBy: z.number().nullable(),
+  subject: z.array(z.string()),
+  data: z.object({ keys: z.array(changedKey) }),
 });
 export type PoolChange = z.output<typeof poolChange>;

@@ -19,16 +19,16 @@ async function connect(): Promise<void> {
   let events = 0;
   for await (const { id, data } of readServerSentEvents(response.body as ReadableStream<Uint8Array>)) {
     if (id === null) continue;
-    const { seq, type, keys } = JSON.parse(data) as PoolChange;
+    const { seq, type, data: changed } = JSON.parse(data) as PoolChange;
     if (String(seq) !== id) throw new Error(`event ${seq} came with the number ${id}`);
     const watched: Watched = {
       seq,
       type,
-      keys: keys.map(({ key, version, deleted }) => ({ key, version, ...(deleted ? { deleted } : {}) })),
+      keys: changed.keys.map(({ key, version, deleted }) => ({ key, version, ...(deleted ? { deleted } : {}) })),
     };
     writeSync(1, `${JSON.stringify(watched)}\n`);
     last = id;
-    if (keys.some(({ key }) => key === plan.last)) process.exit(0);
+    if (changed.keys.some(({ key }) => key === plan.last)) process.exit(0);
     // A connection of one's own accord ended is one more place where an event could be lost.
     if (++events === EVENTS_PER_CONNECTION) stop.abort();
   }

@@ -213,8 +213,8 @@ describe.each(PLACES)("many writers of a pool on %s", (_name, makePlace) => {
     const seen = await live;
     expect(seen.map((change) => change.seq)).toEqual(written.toSorted((a, b) => a - b));
     for (const change of seen) {
-      const [, , index] = /c(\d+)-(\d+)-/.exec(change.keys[0]?.key as string) as RegExpExecArray;
-      expect(change.keys).toHaveLength(1 + (Number(index) % 3));
+      const [, , index] = /c(\d+)-(\d+)-/.exec(change.data.keys[0]?.key as string) as RegExpExecArray;
+      expect(change.data.keys).toHaveLength(1 + (Number(index) % 3));
     }
     for (const from of [0, 17, 42, operations - 1]) {
       const after = from === 0 ? start : (seen[from - 1]?.seq as number);
@@ -233,7 +233,7 @@ describe.each(PLACES)("many writers of a pool on %s", (_name, makePlace) => {
     ]);
     const stop = new AbortController();
     for await (const change of await pools.watch(agent("bob"), "house", start, stop.signal)) {
-      expect(change.keys.map(({ key }) => key)).toEqual(["seen"]);
+      expect(change.data.keys.map(({ key }) => key)).toEqual(["seen"]);
       stop.abort();
     }
   });

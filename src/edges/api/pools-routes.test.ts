@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Hono } from "hono";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { newMail } from "../../contract/mail.ts";
+import type { PoolChange } from "../../contract/pools.ts";
 import { OPERATOR } from "../../kernel/caller.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { idSource } from "../../kernel/ids.ts";
@@ -217,11 +218,11 @@ test("a retraction names what is withdrawn and tells those who have read it", as
 
 test("a watcher hears of every operation, and begins again where it stopped", async () => {
   const path = "/api/pools/house/watch";
-  const listen = async (after: number, until: number): Promise<{ id: number; data: { keys: { key: string }[] } }[]> => {
+  const listen = async (after: number, until: number): Promise<{ id: number; data: PoolChange }[]> => {
     const response = await app.request(`${path}?after=${after}`, {
       headers: { host: "127.0.0.1:4270", authorization: `Bearer ${tokens.get("bob")}` },
     });
-    const seen: { id: number; data: { keys: { key: string }[] } }[] = [];
+    const seen: { id: number; data: PoolChange }[] = [];
     let text = "";
     for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
       text += Buffer.from(chunk).toString();
@@ -238,6 +239,9 @@ test("a watcher hears of every operation, and begins again where it stopped", as
   const live = listen(start, 3);
   for (const key of ["w1", "w2", "w3"]) await ask("alice", "PUT", `/api/pools/house/entries/${key}`, { value: key });
   const seen = await live;
-  expect(seen.map((event) => event.data.keys[0]?.key)).toEqual(["w1", "w2", "w3"]);
+  expect(seen.map((event) => event.data.data.keys[0]?.key)).toEqual(["w1", "w2", "w3"]);
+  expect(seen[0]).toMatchObject({
+    data: { seq: seen[0]?.id, type: "pool.written", actor: "alice", causedBy: null, subject: ["pool", "house"] },
+  });
   expect(await listen(seen[0]?.id as number, 2)).toEqual(seen.slice(1));
 });

@@ -24,9 +24,9 @@ export async function* watchPool(
     const known = await registry.find(store.read, caller, pool).catch(() => undefined);
     if (!known) return;
     if (!TYPES.includes(event.type)) continue;
-    const change = changeOf(pool, event);
-    const keys = change.keys.filter(({ key }) => mayRead(caller, known.rules.of(key)));
-    if (keys.length > 0) yield { ...change, keys };
+    const change = poolChange.parse(event);
+    const keys = change.data.keys.filter(({ key }) => mayRead(caller, known.rules.of(key)));
+    if (keys.length > 0) yield { ...change, data: { keys } };
   }
 }
 
@@ -48,9 +48,4 @@ async function* eventsOf(store: Store, pool: string, after: number, signal: Abor
   for await (const event of store.follow(last, signal)) {
     if (event.subject[0] === "pool" && event.subject[1] === pool && event.subject.length === 2) yield event;
   }
-}
-
-function changeOf(pool: string, event: LedgerEvent): PoolChange {
-  const { keys } = event.data as { keys: PoolChange["keys"] };
-  return poolChange.parse({ seq: event.seq, at: event.at, type: event.type, by: event.actor, pool, keys });
 }
