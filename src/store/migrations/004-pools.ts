@@ -25,7 +25,6 @@ export const pools: Migration = {
       postgres: `create table pool_keys (pool text not null collate "C", key text not null collate "C", last_version bigint not null,
         current_version bigint, expires_at bigint, size bigint, agent text, primary key (pool, key))`,
     },
-    "create index pool_keys_present on pool_keys (pool, key) where current_version is not null",
     "create index pool_keys_expiring on pool_keys (expires_at) where expires_at is not null",
 
     // `seq` and `retracted_seq` are events: what was current at any of them can be told. `base_version` is what a policy built upon.
