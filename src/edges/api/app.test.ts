@@ -24,6 +24,7 @@ import { LiveHub } from "../../turns/live-hub.ts";
 import { allRoutes } from "./all-routes.ts";
 import { createApp } from "./app.ts";
 import { operatorOr } from "./credential.ts";
+import { raw } from "./route.ts";
 
 const TOKEN = "t".repeat(43);
 const folder = mkdtempSync(join(tmpdir(), "guildhall-api-"));
@@ -335,4 +336,51 @@ test("the API describes itself, and the description is valid", async () => {
   expect(references.length).toBeGreaterThan(0);
   for (const [, kind, name] of references) expect(body.components[kind as string]).toHaveProperty(name as string);
   expect(JSON.stringify(body)).not.toMatch(/"\$ref":"#(?!\/components\/)/);
+});
+
+test("R1 one token's waiting requests leave room for the others, and a stream without a place is let go of", async () => {
+  const release = Promise.withResolvers<void>();
+  let cancelled = 0;
+  const waiting = raw({
+    methods: ["GET"],
+    path: "/wait",
+    summary: "Waits",
+    allow: ["guest"],
+    answer: async () => {
+      await release.promise;
+      return new Response("done");
+    },
+  });
+  const streaming = raw({
+    methods: ["GET"],
+    path: "/stream",
+    summary: "Streams",
+    allow: ["guest"],
+    answer: async () =>
+      new Response(new ReadableStream({ cancel: () => void cancelled++ }), { headers: { "content-type": "text/event-stream" } }),
+  });
+  const small = createApp({
+    store,
+    log: quiet,
+    routes: [waiting, streaming],
+    authenticate: async (token) => ({ caller: { ...OPERATOR, kind: "guest", name: token }, tokenId: token }),
+    stillValid: async (ids) => new Set(ids),
+    host: "127.0.0.1",
+    version: "0.0.0",
+    stopping: stopping.signal,
+    limits: { callsPerToken: 2, streamsPerToken: 1 },
+  });
+  const ask = (token: string, path: string) => small.request(path, { headers: { host: "localhost", authorization: `Bearer ${token}` } });
+  const patient = [ask("a", "/wait"), ask("a", "/wait")];
+  await new Promise((resolve) => setImmediate(resolve));
+  const refused = await ask("a", "/wait");
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+  const others = ask("b", "/wait");
+  release.resolve();
+  expect((await Promise.all([...patient, others])).map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect((await ask("a", "/wait")).status).toBe(200);
+  const first = await ask("c", "/stream");
+  expect([first.status, (await ask("c", "/stream")).status, cancelled]).toEqual([200, 429, 1]);
+  await first.body?.cancel();
+  expect((await ask("c", "/stream")).status).toBe(200);
 });

@@ -35,7 +35,7 @@ export interface ApiLimits extends CallLimits {
   readonly bodyBytes: number;
 }
 
-const LIMITS: ApiLimits = { requests: 4_000, streams: 2_000, streamsPerToken: 500, bodyBytes: 64 * 1024 * 1024 };
+const LIMITS: ApiLimits = { requests: 4_000, streams: 2_000, streamsPerToken: 500, callsPerToken: 1_000, bodyBytes: 64 * 1024 * 1024 };
 
 export function createApp(parts: ApiParts): Hono {
   const { log, stopping } = parts;

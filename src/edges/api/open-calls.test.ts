@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { OPERATOR } from "../../kernel/caller.ts";
 import { type CallLimits, OpenCalls } from "./open-calls.ts";
 
-const LIMITS: CallLimits = { requests: 2, streams: 3, streamsPerToken: 2 };
+const LIMITS: CallLimits = { requests: 2, streams: 3, streamsPerToken: 2, callsPerToken: 2 };
 const by = (tokenId: string | null) => ({ caller: OPERATOR, tokenId });
 
 beforeEach(() => vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
@@ -25,6 +25,19 @@ test("no more streams than allowed, in all and for one token", () => {
   close?.();
   calls.beginStream(by("c"));
   expect(calls.counts).toEqual({ requests: 0, streams: 3 });
+});
+
+test("one token cannot keep the others out", () => {
+  const calls = new OpenCalls(LIMITS, async () => new Set());
+  const open = (tokenId: string | null) => {
+    calls.refuseCrowd(by(tokenId));
+    return calls.guard(by(tokenId));
+  };
+  const [first] = [open("a"), open("a")];
+  expect(() => open("a")).toThrow(expect.objectContaining({ code: "request.busy" }));
+  for (const each of ["b", null, null, null]) open(each);
+  first?.release();
+  open("a");
 });
 
 test("whatever a token has open ends when it is revoked, and one look serves all", async () => {

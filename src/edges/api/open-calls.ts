@@ -6,6 +6,8 @@ export interface CallLimits {
   readonly requests: number;
   readonly streams: number;
   readonly streamsPerToken: number;
+  /** Requests and streams: whoever lets many wait must leave room for the others. */
+  readonly callsPerToken: number;
 }
 
 /** Which of these tokens are still valid, as the database says now. */
@@ -60,6 +62,12 @@ export class OpenCalls {
       if (left > 0) this.#streamsOf.set(whose, left);
       else this.#streamsOf.delete(whose);
     };
+  }
+
+  /** To be asked before `guard`. The operator's own token is not counted: it must be able to look when others have filled everything. */
+  refuseCrowd({ tokenId }: Credential): void {
+    if (tokenId !== null && (this.#byToken.get(tokenId)?.size ?? 0) >= this.#limits.callsPerToken)
+      throw new Failure("request.busy", "this token has too many requests open at once");
   }
 
   /** A signal that aborts soon after the token is revoked. To be let go of when the call has ended. */

@@ -34,6 +34,7 @@ export function serve(route: Route, parts: ServingParts): (context: Context) => 
     const end = parts.calls.begin();
     try {
       const known = await admit(route.allow, context, parts);
+      parts.calls.refuseCrowd(known);
       if (route.kind === "stream") return await openStream(route, context, known, parts);
       if (route.kind === "raw") return await answerRaw(route, context, known, parts);
       const guard = parts.calls.guard(known);
@@ -170,13 +171,23 @@ async function answerRaw(route: RawRoute, context: Context, known: Known, parts:
       guard.release();
       return response;
     }
-    const close = parts.calls.beginStream(known);
+    const close = await orCancelled(response, () => parts.calls.beginStream(known));
     return cutOff(response, signal, () => {
       guard.release();
       close();
     });
   } catch (error) {
     guard.release();
+    throw error;
+  }
+}
+
+/** A stream that is refused a place has been opened by then: whoever sends it must hear that nobody reads it. */
+async function orCancelled<T>(response: Response, admit: () => T): Promise<T> {
+  try {
+    return admit();
+  } catch (error) {
+    await response.body?.cancel();
     throw error;
   }
 }
