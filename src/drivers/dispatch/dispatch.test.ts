@@ -202,3 +202,17 @@ test("upkeep turns dead letters into failed runs and seals what happened", async
   expect(await store.sealer.seal("test")).toBe(0);
   expect(await store.sealer.verify()).toMatchObject({ ok: true });
 });
+
+test("a dead letter that cannot be buried keeps nobody else from being served", async () => {
+  const [, run] = [await send("main", "broken", "x"), await send("main", "dead too", "x")];
+  await store.queue.claim("gone", 2, 1, [TURN_WORK]);
+  await store.transact("die", async (tx) => {
+    await tx.run`update work set lease_until = 0, attempts = max_attempts`;
+    await tx.run`update work set payload = 'null' where id = (select min(id) from work)`;
+  });
+  let chores = 0;
+  await new Upkeep(store, "test", quiet, [{ name: "chore", run: async () => chores++ }]).round();
+  expect(chores).toBe(1);
+  expect(await readRun(store.read, run)).toMatchObject({ status: "failed" });
+  await store.transact("clear", (tx) => tx.run`delete from work`);
+});

@@ -44,7 +44,8 @@ export class Upkeep {
   /** Work of owners that disappeared comes back or ends; events get their seal. */
   async round(): Promise<void> {
     await this.#store.queue.reap();
-    for (const dead of await this.#store.queue.dead(DEAD_AT_ONCE, [TURN_WORK, DELIVERY_WORK])) await this.#bury(dead);
+    for (const dead of await this.#store.queue.dead(DEAD_AT_ONCE, [TURN_WORK, DELIVERY_WORK]))
+      await this.#chore({ name: `bury ${dead.id}`, run: () => this.#bury(dead) });
     for (const chore of this.#chores) await this.#chore(chore);
     await this.#store.sealer.seal(this.#node);
   }
