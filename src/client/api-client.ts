@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { ERRORS } from "../contract/errors.ts";
 import {
   type Admission,
   admission,
@@ -82,7 +83,7 @@ export class ApiClient {
 
   /**
    * The events of a stream after number `after`, in order, once each: a connection that breaks is opened again after the last event seen.
-   * Ends with the signal; a refusal is thrown.
+   * Ends with the signal; a refusal is thrown, unless it says to come again later.
    */
   async *watch(path: string, after: number, signal: AbortSignal): AsyncGenerator<ServerSentEvent, void, void> {
     let last = String(after);
@@ -95,7 +96,7 @@ export class ApiClient {
         }
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof ClientError && error.code !== "daemon.not_running" && error.code !== "request.busy") throw error;
+        if (error instanceof ClientError && ERRORS[error.code].retry !== "later") throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     }

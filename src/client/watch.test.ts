@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
+import { ERRORS, type ErrorCode } from "../contract/errors.ts";
 import { ApiClient } from "./api-client.ts";
 
 const closers: (() => void)[] = [];
@@ -39,13 +40,17 @@ test("a stream that breaks goes on after the last whole event, without gap or re
   expect(asked).toEqual(["0", "2", "4"]);
 });
 
-test("a refusal ends it", async () => {
+test("a refusal ends it, unless it says to come again later", async () => {
+  const refusals: ErrorCode[] = ["store.unavailable", "request.busy", "request.forbidden"];
   const server = createServer((_request, response) => {
-    response.writeHead(403, { "content-type": "application/json" });
-    response.end(JSON.stringify({ error: { code: "request.forbidden", message: "no", hint: "", retry: "never", details: {} } }));
+    const code = refusals.shift() as ErrorCode;
+    const { status, hint, retry } = ERRORS[code];
+    response.writeHead(status, { "content-type": "application/json" });
+    response.end(JSON.stringify({ error: { code, message: "no", hint, retry, details: {} } }));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   closers.push(() => server.close());
   const client = new ApiClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, "t");
   await expect(client.watch("/api/events", 0, new AbortController().signal).next()).rejects.toMatchObject({ code: "request.forbidden" });
+  expect(refusals).toEqual([]);
 });
