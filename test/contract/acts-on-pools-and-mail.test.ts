@@ -73,6 +73,14 @@ describe.each(PLACES)("acts on pools and mail on %s", (_name, makePlace) => {
     expect(JSON.stringify(toCarol)).not.toContain("fact");
   });
 
+  test("D2 a version that several withdraw at once is withdrawn once and told once", async () => {
+    await derive();
+    const answers = await Promise.all([retract(1), retract(1), retract(1)]);
+    expect(answers.flatMap(({ retracted }) => retracted)).toHaveLength(2);
+    expect((await store.ledger.read(0, 100)).filter(({ type }) => type === "pool.retracted")).toHaveLength(2);
+    expect(await received(ALICE)).toHaveLength(1);
+  });
+
   test("nobody is told by mail of its own retraction", async () => {
     await pools.write(ALICE, "shared", [{ key: "fact", value: 1 }]);
     await retract(1, ALICE);

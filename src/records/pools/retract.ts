@@ -37,18 +37,13 @@ export async function retractVersion(
   target: VersionRef,
   reason: string,
 ): Promise<Retraction> {
-  const origin = await authorised(registry, tx, caller, target);
-  const family = await descendants(tx, origin, MOST_DESCENDANTS);
-  if (family.truncated)
-    throw new Failure("request.too_large", `more than ${MOST_DESCENDANTS} versions were made from this one; retract later ones first`);
-  const rows: VersionRow[] = [origin];
-  let left = 0;
-  for (const row of family.rows) {
-    if (await mayWithdraw(registry, tx, caller, row)) rows.push(row);
-    else left++;
+  let { standing, left } = await toWithdraw(registry, tx, caller, target);
+  if (store.kind !== "sqlite") {
+    await lockHeads(store, tx, standing);
+    // Until they were held, others could withdraw the same, and write more from it.
+    ({ standing, left } = await toWithdraw(registry, tx, caller, target));
+    await lockHeads(store, tx, standing);
   }
-  const standing = rows.filter((row) => row.retracted_at === null);
-  await lockHeads(store, tx, standing);
   await withdraw(store, tx, caller, standing, reason);
   const visible: VersionRef[] = [];
   for (const row of standing) {
@@ -62,6 +57,25 @@ export async function retractVersion(
     rerun: toRepeat(standing, readers),
     concerned: byIdentity([...standing, ...readers].filter(({ agent }) => agent !== caller.name)),
   };
+}
+
+async function toWithdraw(
+  registry: PoolRegistry,
+  tx: Tx,
+  caller: Caller,
+  target: VersionRef,
+): Promise<{ readonly standing: readonly VersionRow[]; readonly left: number }> {
+  const origin = await authorised(registry, tx, caller, target);
+  const family = await descendants(tx, origin, MOST_DESCENDANTS);
+  if (family.truncated)
+    throw new Failure("request.too_large", `more than ${MOST_DESCENDANTS} versions were made from this one; retract later ones first`);
+  const rows: VersionRow[] = [origin];
+  let left = 0;
+  for (const row of family.rows) {
+    if (await mayWithdraw(registry, tx, caller, row)) rows.push(row);
+    else left++;
+  }
+  return { standing: rows.filter((row) => row.retracted_at === null), left };
 }
 
 async function authorised(registry: PoolRegistry, tx: Tx, caller: Caller, { pool, key, version }: VersionRef): Promise<VersionRow> {
