@@ -1,9 +1,6 @@
 import type { Caller } from "../../kernel/caller.ts";
 import { LOOKERS, type Route, raw } from "./route.ts";
 
-/** Room for the largest entry a pool takes by default, with what the protocol puts around it. */
-const MAX_BODY_BYTES = 4 * 1024 * 1024;
-
 /** Another protocol at one address; it is answered elsewhere, for the caller who was found here. */
 export function mcpRoutes(answer: (request: Request, caller: Caller) => Promise<Response>): Route[] {
   return [
@@ -12,7 +9,6 @@ export function mcpRoutes(answer: (request: Request, caller: Caller) => Promise<
       path: "/mcp",
       summary: "Model Context Protocol, streamable HTTP",
       allow: LOOKERS,
-      maxBodyBytes: MAX_BODY_BYTES,
       answer,
     }),
   ];

@@ -216,6 +216,25 @@ test("a retraction names what is withdrawn and tells those who have read it", as
   expect(await store.read.all`select 1 from mail where recipient = 'bob'`).toHaveLength(1);
 });
 
+test("R5 a body is read as far as its sender may write, so that nobody else can make everybody wait", async () => {
+  const keys = { film: { max_bytes: 3 * 1_048_576 }, heap: { overflow: "spill" } };
+  expect(await ask("operator", "POST", "/api/pools", { name: "films", readers: ["bob"], writers: ["alice"], keys })).toMatchObject({
+    status: 201,
+  });
+  const value = "x".repeat(2 * 1_048_576);
+  const put = async (who: string, key: string) => (await ask(who, "PUT", `/api/pools/films/entries/${key}`, { value })).body;
+  for (const key of ["film", "heap"]) expect(await put("alice", key)).toMatchObject({ key, version: 1 });
+  for (const [who, key] of [
+    ["alice", "note"],
+    ["bob", "film"],
+    ["mallory", "film"],
+  ] as const)
+    expect(await put(who, key)).toMatchObject({ error: { code: "request.too_large" } });
+  const batch = (who: string) => ask(who, "POST", "/api/pools/films/batch", { writes: [{ key: "film", value, if_version: 1 }] });
+  expect(await batch("alice")).toMatchObject({ status: 200 });
+  expect(await batch("bob")).toMatchObject({ status: 413 });
+});
+
 test("a watcher hears of every operation, and begins again where it stopped", async () => {
   const path = "/api/pools/house/watch";
   const listen = async (after: number, until: number): Promise<{ id: number; data: PoolChange }[]> => {

@@ -41,8 +41,8 @@ export interface PoolRouteParts {
   readonly mailbox: Mailbox;
 }
 
-/** Values may be as large as a pool keeps them. */
-const MAX_BODY_BYTES = 20 * 1_048_576;
+/** A value takes more room in a request than in the pool: spaces, escapes, and what stands around it. */
+const WRAPPING = 1.25;
 
 const withTag = <Status extends 200 | 201>(status: Status, body: Entry) => ({ status, body, headers: { etag: etag(body.version) } });
 
@@ -97,7 +97,7 @@ function poolRoutes(parts: PoolRouteParts): Route[] {
       summary: "Write several entries and acknowledge mail, all or nothing",
       allow: MEMBERS,
       body: batch,
-      maxBodyBytes: MAX_BODY_BYTES,
+      maxBodyBytes: async (caller, { pool = "" }) => WRAPPING * (await pools.largestWrite(caller, pool)),
       answers: { 200: batchAnswer },
       handle: async ({ caller, params, body, transact }) => {
         const writes = body.writes.map(({ if_version, ttl, ...write }) => ({
@@ -171,7 +171,7 @@ function entryRoutes({ pools }: PoolRouteParts): Route[] {
       allow: MEMBERS,
       params: entryPath,
       body: putEntry,
-      maxBodyBytes: MAX_BODY_BYTES,
+      maxBodyBytes: async (caller, { pool = "", key = "" }) => WRAPPING * (await pools.largestWrite(caller, pool, key)),
       answers: { 200: entry, 201: entry },
       handle: async ({ caller, params, body, header }) => {
         const wanted = wantedVersion(header);

@@ -64,11 +64,17 @@ interface Declaration<Path extends string, Params, Query> {
   readonly query?: Query;
 }
 
+/**
+ * Reading a large body keeps everybody waiting, so that beyond the common limit it may depend on who sends it where. Asked only for
+ * bodies that need it; what it answers never lowers the common limit.
+ */
+export type BodyLimit = number | ((caller: Caller, params: Readonly<Record<string, string>>) => Promise<number>);
+
 interface CallDeclaration<Path extends string, Params, Query, Body, Answers extends AnswerSchemas>
   extends Declaration<Path, Params, Query> {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly body?: Body;
-  readonly maxBodyBytes?: number;
+  readonly maxBodyBytes?: BodyLimit;
   readonly answers: Answers;
   /** Of answers that are text, not JSON. */
   readonly contentType?: string;
@@ -118,7 +124,7 @@ export type Route =
       readonly kind: "call";
       readonly method: "GET" | "POST" | "PUT" | "DELETE";
       readonly body?: z.ZodType;
-      readonly maxBodyBytes?: number;
+      readonly maxBodyBytes?: BodyLimit;
       readonly answers: AnswerSchemas;
       readonly contentType?: string;
       readonly secret?: boolean;

@@ -65,7 +65,7 @@ async function answerCall(
   signal: () => AbortSignal,
   parts: ServingParts,
 ): Promise<PlainAnswer> {
-  using body = await readDeclaredBody(route, context, parts);
+  using body = await readDeclaredBody(route, context, known.caller, parts);
   const key = route.method === "POST" ? takeKey(context.req.header("idempotency-key"), body.value) : null;
   const parsed = route.body === undefined ? undefined : parsePart(route.body, body.value);
   const run = (record: RecordAnswer): Promise<PlainAnswer> =>
@@ -83,10 +83,11 @@ async function answerCall(
 async function readDeclaredBody(
   route: CallRoute,
   context: Context,
+  caller: Caller,
   parts: ServingParts,
 ): Promise<{ readonly value: unknown } & Disposable> {
   if (route.method === "GET" || route.method === "DELETE") return { value: undefined, [Symbol.dispose]: () => {} };
-  const body = await parts.bodies.read(context.req.raw, route.maxBodyBytes ?? MAX_BODY_BYTES);
+  const body = await parts.bodies.read(context.req.raw, await bodyLimit(route, context, caller));
   try {
     // A POST without a declared body may still be sent with `{}`, or with nothing but its idempotency key.
     if (route.body === undefined && body.bytes.length === 0) return { value: undefined, [Symbol.dispose]: () => body[Symbol.dispose]() };
@@ -95,6 +96,13 @@ async function readDeclaredBody(
     body[Symbol.dispose]();
     throw error;
   }
+}
+
+async function bodyLimit({ maxBodyBytes = MAX_BODY_BYTES }: CallRoute, context: Context, caller: Caller): Promise<number> {
+  if (typeof maxBodyBytes === "number") return maxBodyBytes;
+  const declared = Number(context.req.header("content-length") ?? Number.NaN);
+  if (declared <= MAX_BODY_BYTES) return MAX_BODY_BYTES;
+  return Math.max(MAX_BODY_BYTES, await maxBodyBytes(caller, context.req.param()));
 }
 
 function callOf(

@@ -1,10 +1,9 @@
-import { LARGEST_MAX_BYTES } from "../../contract/pools.ts";
 import { type Caller, isNamed } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import { noEntry } from "./access.ts";
 import type { Head } from "./heads.ts";
 import { combine } from "./policies.ts";
-import type { KeyRules } from "./rules.ts";
+import { type KeyRules, largestValue } from "./rules.ts";
 import { type StoredText, storedText } from "./values.ts";
 import { entryOf, type VersionRow } from "./version-rows.ts";
 
@@ -47,7 +46,8 @@ export function decideWrite(
   base: { readonly row: VersionRow; readonly value: unknown } | undefined,
 ): Decided {
   const { key } = write;
-  const plain = { write, head, stored: null, spills: false, base: undefined, external: false, endorsed: false, ttlMs: null };
+  const raised = tainted && isNamed(caller, rules.endorsers);
+  const plain = { write, head, stored: null, spills: false, base: undefined, external: tainted && !raised, endorsed: false, ttlMs: null };
   if (write.remove) {
     if (!head.current) throw noEntry(pool, key);
     return { ...plain, outcome: "remove" };
@@ -56,12 +56,11 @@ export function decideWrite(
   if (combined.same) return { ...plain, outcome: "same", base: base?.row };
   rules.check?.(key, combined.value);
   const stored = storedText(key, combined.value);
-  const limit = rules.spills ? LARGEST_MAX_BYTES : rules.maxBytes;
+  const limit = largestValue(rules);
   if (stored.size > limit)
     throw new Failure("pool.too_large", `the value of "${key}" has ${stored.size} bytes; ${limit} are possible`, {
       details: { key, size: stored.size, max: limit },
     });
-  const raised = tainted && isNamed(caller, rules.endorsers);
   // What was there before is not the writer's to endorse.
   const external = (tainted && !raised) || base?.row.external === 1;
   const ttlMs = write.ttlMs ?? rules.ttlMs;

@@ -17,7 +17,7 @@ import type { Caller } from "../../kernel/caller.ts";
 import { type Failure, isFailure } from "../../kernel/failure.ts";
 import type { Tx } from "../../store/engine.ts";
 import type { Store } from "../../store/store.ts";
-import { mayRead, noEntry } from "./access.ts";
+import { mayRead, mayWrite, noEntry } from "./access.ts";
 import { blameFor } from "./blame.ts";
 import type { PoolWrite } from "./decide-write.ts";
 import { endorseVersion } from "./endorse.ts";
@@ -28,6 +28,7 @@ import { isRecorded, type ReadLog, recordReads, type SeenVersion } from "./read-
 import { ReadRecorder } from "./read-recorder.ts";
 import { PoolRegistry } from "./registry.ts";
 import { type Retraction, retractVersion } from "./retract.ts";
+import { largestValue } from "./rules.ts";
 import { sweepExpired, sweepRemoved } from "./sweep.ts";
 import { readUsage } from "./usage.ts";
 import { watchPool } from "./watch.ts";
@@ -99,6 +100,16 @@ export class Pools {
       throw error;
     });
     return known ? keys.filter((key) => mayRead(caller, known.rules.of(key))) : [];
+  }
+
+  /** Bytes of the largest value that the caller may write under this key, or under any; 0 where it may write nothing. */
+  async largestWrite(caller: Caller, pool: string, key?: string): Promise<number> {
+    const known = await this.#registry.find(this.#store.read, caller, pool).catch((error: unknown) => {
+      if (isFailure(error, "request.not_found")) return undefined;
+      throw error;
+    });
+    const rules = known === undefined ? [] : key === undefined ? known.rules.all() : [known.rules.of(key)];
+    return Math.max(0, ...rules.filter((each) => mayWrite(caller, each)).map(largestValue));
   }
 
   listEntries(caller: Caller, pool: string, options?: PageOptions): Promise<EntryList> {
@@ -216,8 +227,13 @@ export class Pools {
   }
 
   /** Is what this caller has read in its run still so? With what it is about to write: also where the two differ. */
-  freshness(caller: Caller, proposed?: readonly ProposedWrite[], log?: ReadLog): Promise<Freshness> {
-    return freshness(this.#store, this.#registry, this.#store.read, caller, proposed, log);
+  async freshness(caller: Caller, proposed?: readonly ProposedWrite[], log?: ReadLog): Promise<Freshness> {
+    const answer = await freshness(this.#store, this.#registry, this.#store.read, caller, proposed, log);
+    const shown = answer.fresh ? [] : answer.shown.map((one) => ({ ...one, shown: true }));
+    for (const one of shown) log?.note(one);
+    if (shown.length > 0 && !log && isRecorded(caller))
+      await this.#store.transact("record reads", (tx) => recordReads(tx, caller, shown), "locked");
+    return answer;
   }
 
   /** For the end of a step: stops the transaction with `pool.stale` unless everything is fresh, and holds it so until the commit. */

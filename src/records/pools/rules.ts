@@ -27,6 +27,11 @@ export interface Quota {
   readonly agentEntries: number;
 }
 
+/** In bytes, spilled or not. */
+export function largestValue({ spills, maxBytes }: KeyRules): number {
+  return spills ? LARGEST_MAX_BYTES : maxBytes;
+}
+
 /** A pool's definition, ready to be asked. Keys come from outside: they are looked up in a map, never as properties. */
 export class PoolRules {
   readonly definition: PoolDefinition;
