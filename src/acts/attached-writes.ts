@@ -9,7 +9,7 @@ import type { Tx } from "../store/engine.ts";
 
 /**
  * The pins the proposal stands on: those it names, and what each attached write would replace, as it is now. A pin that has moved
- * already and a write that would be refused now are told at once.
+ * already, and a write that is not the proposer's to make, are told at once; whether the value is good is asked when it is decided.
  */
 export async function pinsOf(tx: Tx, pools: Pools, caller: Caller, draft: NewProposal, grant?: Grant): Promise<Pin[]> {
   for (const { key } of draft.writes) refuseUndeclared(grant, "writes", key);

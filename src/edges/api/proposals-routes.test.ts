@@ -121,6 +121,13 @@ test.each<[string, object]>([
   });
 });
 
+test("R5 a proposal too large to be hashed with every vote is refused", async () => {
+  const of = (bytes: number) =>
+    call("alice", "/api/proposals", { ...DRAFT, writes: [{ pool: "plans", key: "x", value: "x".repeat(bytes) }] });
+  expect((await of(500 * 1024)).status).toBe(201);
+  expect((await of(512 * 1024)).status).toBe(413);
+});
+
 test("E1 the same key opens one proposal and counts one vote", async () => {
   const first = await call("alice", "/api/proposals", DRAFT, "k1");
   const again = await call("alice", "/api/proposals", DRAFT, "k1");

@@ -5,6 +5,9 @@ import { newProposal, newVote, proposal, proposalList, proposalQuery } from "../
 import type { NewId } from "../../kernel/ids.ts";
 import { LOOKERS, MEMBERS, type Route, route } from "./route.ts";
 
+/** All of it is hashed again with every vote. */
+const MAX_BODY_BYTES = 512 * 1024;
+
 export function proposalsRoutes(parts: AgreementParts, newId: NewId): Route[] {
   return [
     route({
@@ -13,6 +16,7 @@ export function proposalsRoutes(parts: AgreementParts, newId: NewId): Route[] {
       summary: "Put something to the vote, with the writes that happen if it is agreed",
       allow: MEMBERS,
       body: newProposal,
+      maxBodyBytes: MAX_BODY_BYTES,
       answers: { 201: proposal },
       handle: async ({ caller, body, record }) => ({
         status: 201,
