@@ -62,7 +62,7 @@ class Model {
       value,
       author,
       expires,
-      external: value !== undefined && tainted,
+      external: tainted,
       parents,
       retracted: false,
     };
@@ -128,7 +128,7 @@ class Write implements fc.AsyncCommand<Model, Real> {
     } else if (this.value === undefined && !current) {
       expect(isFailure(answer, "request.not_found")).toBe(true);
     } else if (this.value === undefined) {
-      expect(answer).toMatchObject([{ version: model.add(this.key, undefined, this.by, false).number, deleted: true }]);
+      expect(answer).toMatchObject([{ version: model.add(this.key, undefined, this.by, this.external).number, deleted: true }]);
     } else {
       const base = this.key === "list" ? current : undefined;
       const value = this.key === "list" ? [...((base?.value as unknown[]) ?? []), this.value] : this.value;
@@ -204,7 +204,12 @@ class Inspect implements fc.AsyncCommand<Model, Real> {
     );
     const stored = KEYS.flatMap((key) => model.stored(key) ?? []);
     const bytes = stored.reduce((sum, version) => sum + JSON.stringify(version.value).length, 0);
-    expect((await pools.details(OPERATOR, "house")).usage).toEqual({ bytes, entries: stored.length });
+    const byAgent: Record<string, { bytes: number; entries: number }> = {};
+    for (const { author, value } of stored) {
+      const { bytes: before, entries: count } = byAgent[author] ?? { bytes: 0, entries: 0 };
+      byAgent[author] = { bytes: before + JSON.stringify(value).length, entries: count + 1 };
+    }
+    expect(await pools.details(OPERATOR, "house")).toMatchObject({ usage: { bytes, entries: stored.length }, usageByAgent: byAgent });
     for (const key of KEYS) {
       const history = model.versions[key].length === 0 ? [] : (await pools.history(OPERATOR, "house", key, { limit: 1_000 })).entries;
       expect(history.map((entry) => [entry.version, entry.deleted, entry.retracted, entry.label])).toEqual(

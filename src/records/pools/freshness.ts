@@ -134,7 +134,7 @@ async function lastReads(reads: Reads, caller: Caller, log: ReadLog | undefined)
   return [...last.values()];
 }
 
-type Placed = VersionRow & { readonly now: number; readonly last_version: number; readonly foreign: number };
+type Placed = VersionRow & { readonly now: number; readonly last_version: number; readonly foreign: number; readonly withdrawn: number };
 
 /** What is current instead; undefined: nothing is. */
 async function standing(reads: Reads, read: LastRead, caller: Caller): Promise<"fresh" | VersionRow | undefined> {
@@ -143,12 +143,15 @@ async function standing(reads: Reads, read: LastRead, caller: Caller): Promise<"
     select h.last_version, now_ms() as now, v.pool, v.key, v.version, v.value, v.blob, v.size, v.agent, v.run, v.step, v.call, v.external,
       v.note, v.at, v.expires_at, v.seq, v.retracted_at, v.retracted_by, v.retract_reason,
       case when exists (select 1 from pool_versions w where w.pool = h.pool and w.key = h.key and w.version > ${read.version}
-        and w.retracted_seq is null and not (w.agent = ${caller.name} and w.run = ${run})) then 1 else 0 end as "foreign"
+        and w.retracted_seq is null and not (w.agent = ${caller.name} and w.run = ${run})) then 1 else 0 end as "foreign",
+      case when exists (select 1 from pool_versions w where w.pool = h.pool and w.key = h.key and w.version = ${read.version}
+        and w.retracted_seq is not null) then 1 else 0 end as withdrawn
     from pool_keys h left join pool_versions v on v.pool = h.pool and v.key = h.key and v.version = h.current_version
     where h.pool = ${read.pool} and h.key = ${read.key}`;
   const current = row && row.version !== null && (row.expires_at === null || row.expires_at > row.now) ? row : undefined;
   const isOwn = current !== undefined && current.agent === caller.name && current.run === run;
   if (read.version === 0) return !current || isOwn ? "fresh" : current;
+  if (row?.withdrawn === 1) return current;
   if (row && row.foreign === 0 && (current?.version === read.version || isOwn)) return "fresh";
   // Its own delete leaves nothing, and that is what it expects.
   if (row && row.foreign === 0 && !current && row.last_version > read.version && row.version === null) return "fresh";

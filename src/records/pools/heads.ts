@@ -92,9 +92,13 @@ async function openLocked(tx: Tx, caller: Caller, pool: string, keys: readonly s
         and (run <> '' or last_at >= now_ms() - ${MEMORY_OUTSIDE_RUN_MS})) then 1 else 0 end as tainted
     from pools where name = ${pool} for share`;
   if (!row) return undefined;
-  const heads = new Map<string, Head>();
-  for (const key of keys) heads.set(key, headFrom(await lockHead(tx, pool, key), row.now));
-  return opened(row, heads);
+  const rows = new Map<string, HeadRow>();
+  for (const key of keys) rows.set(key, await lockHead(tx, pool, key));
+  // What was there when the asking began may have expired while others held it.
+  const expiring = rows.values().some(({ expires_at }) => expires_at !== null);
+  const now = expiring ? ((await tx.get<{ now: number }>`select now_ms() as now`)?.now ?? row.now) : row.now;
+  const heads = new Map(rows.entries().map(([key, head]) => [key, headFrom(head, now)]));
+  return opened({ ...row, now }, heads);
 }
 
 function opened(row: OpenedRow, heads: ReadonlyMap<string, Head>): OpenedForWrite {

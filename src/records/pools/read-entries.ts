@@ -5,10 +5,10 @@ import type { Store } from "../../store/store.ts";
 import { type Grant, mayRead, noEntry, noPool, noVersion, refuseUndeclared } from "./access.ts";
 import { differences } from "./differences.ts";
 import { fullValue } from "./freshness.ts";
-import { isRecorded, type ReadLog } from "./read-log.ts";
+import { isRecorded, type ReadLog, recordReads, type SeenVersion } from "./read-log.ts";
 import type { ReadRecorder } from "./read-recorder.ts";
 import type { PoolRegistry } from "./registry.ts";
-import { entryOf, headOf, type StandingVersion, standingEntry, VERSION_COLUMNS, type VersionRow } from "./version-rows.ts";
+import { entryOf, headOf, LINEAGE_COLUMNS, type StandingVersion, standingEntry, VERSION_COLUMNS, type VersionRow } from "./version-rows.ts";
 
 export interface ReadOptions {
   /** Where a run collects what it reads; without it a read is recorded at once. */
@@ -64,9 +64,11 @@ export class EntryReads {
     if (!this.#registry.isOpenTo(caller, known, known.rules, 0)) throw noPool(pool);
     if (!mayRead(caller, known.rules.of(key))) return undefined;
     if (row.version === null || (row.expires_at !== null && row.expires_at <= now)) {
-      // In a run the absence is what it decides on; elsewhere there is no entry whose readers could be asked for.
-      if (options.reads)
-        await this.#recorder.record(caller, [{ pool, key, version: 0, external: false, shown: false }], now, options.reads);
+      const absent = { pool, key, version: 0, external: false, shown: false };
+      // In a run the absence is what it decides on. Elsewhere it counts where it takes the place of what was read there before.
+      if (options.reads) await this.#recorder.record(caller, [absent], now, options.reads);
+      else if (isRecorded(caller) && (await this.#lastRead(caller, pool, key)) > 0)
+        await this.#store.transact("record reads", (tx) => recordReads(tx, caller, [absent]), "locked");
       return undefined;
     }
     const read = { pool, key, version: row.version, external: row.external === 1, shown: false };
@@ -77,17 +79,15 @@ export class EntryReads {
 
   async list(caller: Caller, pool: string, options: PageOptions = {}): Promise<EntryList> {
     const known = await this.#registry.find(this.#store.read, caller, pool);
-    const limit = options.limit ?? PAGE;
-    const rows = await this.#store.read.all<VersionRow>`
-      select ${VERSION_COLUMNS} from pool_keys h join pool_versions v on v.pool = h.pool and v.key = h.key and v.version = h.current_version
-      where h.pool = ${pool} and h.current_version is not null and h.key > ${options.after ?? ""} and h.key >= ${options.prefix ?? ""}
+    const isReadable = (row: VersionRow): boolean => mayRead(caller, known.rules.of(row.key));
+    const { rows, next } = await readablePage(options, isReadable, (after, most) => {
+      return this.#store.read.all<VersionRow>`
+      select ${LINEAGE_COLUMNS} from pool_keys h join pool_versions v on v.pool = h.pool and v.key = h.key and v.version = h.current_version
+      where h.pool = ${pool} and h.current_version is not null and h.key > ${after} and h.key >= ${options.prefix ?? ""}
         and h.key < ${upperBound(options.prefix)} and (h.expires_at is null or h.expires_at > now_ms())
-      order by h.key limit ${limit + 1}`;
-    const page = rows.slice(0, limit);
-    return {
-      entries: page.filter((row) => mayRead(caller, known.rules.of(row.key))).map(headOf),
-      next: rows.length > limit ? (page.at(-1)?.key ?? null) : null,
-    };
+      order by h.key limit ${most}`;
+    });
+    return { entries: rows.map(headOf), next };
   }
 
   /** By rising version, tombstones and retracted versions included. */
@@ -103,7 +103,7 @@ export class EntryReads {
       where v.pool = ${pool} and v.key = ${key} and v.version > ${options.after ?? 0} order by v.version limit ${limit + 1}`;
     if (rows.length === 0 && (options.after ?? 0) === 0) throw noEntry(pool, key);
     const page = rows.slice(0, limit);
-    await this.#recorder.record(caller, page.filter((row) => row.value !== null).map(seen), now, options.reads);
+    await this.#recorder.record(caller, page.filter((row) => row.value !== null || row.external === 1).map(seen), now, options.reads);
     return { entries: page.map(entryOf), next: rows.length > limit ? (page.at(-1)?.version ?? null) : null };
   }
 
@@ -135,21 +135,21 @@ export class EntryReads {
   ): Promise<PoolSnapshot> {
     const at = await this.#reachable(options.at);
     const known = await this.#registry.find(this.#store.read, caller, pool);
-    const limit = options.limit ?? PAGE;
     const moment = await this.#store.read.get<{ at: number }>`select at from ledger where seq <= ${at} order by seq desc limit 1`;
     // An entry may expire without an event: the newest moment is now, an older one is that of its event.
     const time = options.at === undefined ? known.row.now : (moment?.at ?? 0);
-    const rows = await this.#store.read.all<VersionRow>`
+    const isReadable = (row: VersionRow): boolean => mayRead(caller, known.rules.of(row.key));
+    const { rows, next } = await readablePage(options, isReadable, (after, most) => {
+      return this.#store.read.all<VersionRow>`
       select ${VERSION_COLUMNS} from pool_keys h join pool_versions v on v.pool = h.pool and v.key = h.key and v.version = (
         select w.version from pool_versions w where w.pool = h.pool and w.key = h.key and w.seq <= ${at}
           and (w.retracted_seq is null or w.retracted_seq > ${at}) order by w.version desc limit 1)
-      where h.pool = ${pool} and h.key > ${options.after ?? ""} and h.key >= ${options.prefix ?? ""} and h.key < ${upperBound(options.prefix)}
+      where h.pool = ${pool} and h.key > ${after} and h.key >= ${options.prefix ?? ""} and h.key < ${upperBound(options.prefix)}
         and v.value is not null and (v.expires_at is null or v.expires_at > ${time})
-      order by h.key limit ${limit + 1}`;
-    const page = rows.slice(0, limit);
-    const readable = page.filter((row) => mayRead(caller, known.rules.of(row.key)));
-    await this.#recorder.record(caller, readable.map(seen), known.row.now, options.reads);
-    return { at, entries: readable.map(entryOf), next: rows.length > limit ? (page.at(-1)?.key ?? null) : null };
+      order by h.key limit ${most}`;
+    });
+    await this.#recorder.record(caller, rows.map(seen), known.row.now, options.reads);
+    return { at, entries: rows.map(entryOf), next };
   }
 
   /** One version's row, whoever may see it. */
@@ -172,6 +172,13 @@ export class EntryReads {
   async #whole(entry: Entry, blob: string): Promise<Entry> {
     const bytes = await this.#store.blobs.get(blob);
     return bytes ? { ...entry, value: JSON.parse(Buffer.from(bytes).toString("utf8")) } : entry;
+  }
+
+  /** The version this caller has read last; 0: none, or that there is none. */
+  async #lastRead(caller: Caller, pool: string, key: string): Promise<number> {
+    const row = await this.#store.read.get<{ version: number }>`select version from pool_reads where pool = ${pool} and key = ${key}
+      and agent = ${caller.name} and run = ${caller.run ?? ""} and shown = 0 order by last_at desc, id desc limit 1`;
+    return row?.version ?? 0;
   }
 
   /** Refuses as if there were nothing; answers the database's time. */
@@ -199,8 +206,26 @@ export class EntryReads {
   }
 }
 
-function seen(row: VersionRow) {
-  return { pool: row.pool, key: row.key, version: row.version, external: row.external === 1, shown: false };
+/** Of a tombstone there is only the note to be seen. */
+function seen(row: VersionRow): SeenVersion {
+  return { pool: row.pool, key: row.key, version: row.version, external: row.external === 1, shown: row.value === null };
+}
+
+/** The first rows that the caller may read. Its cursor is the last of them: one of any other key would tell of a name that is not there for it. */
+async function readablePage(
+  { after, limit = PAGE }: PageOptions,
+  isReadable: (row: VersionRow) => boolean,
+  rowsAfter: (key: string, most: number) => Promise<VersionRow[]>,
+): Promise<{ readonly rows: readonly VersionRow[]; readonly next: string | null }> {
+  const found: VersionRow[] = [];
+  for (let from = after ?? ""; ; ) {
+    const rows = await rowsAfter(from, limit + 1);
+    found.push(...rows.filter(isReadable));
+    if (rows.length <= limit || found.length > limit) break;
+    from = (rows.at(-1) as VersionRow).key;
+  }
+  const rows = found.slice(0, limit);
+  return { rows, next: found.length > limit ? (rows.at(-1)?.key ?? null) : null };
 }
 
 /** Above every key that begins with the prefix. */

@@ -55,6 +55,8 @@ export class PoolRegistry {
   readonly #store: Store;
   /** By name, the newest that was met. */
   readonly #revisions = new Map<string, PoolRevision>();
+  /** What an open transaction has defined itself: if it is taken back, its number may be given to another definition. */
+  readonly #uncommitted = new WeakMap<Reads, Set<string>>();
 
   constructor(store: Store) {
     this.#store = store;
@@ -94,6 +96,7 @@ export class PoolRegistry {
     if (!row) throw noPool(name);
     const rules = new PoolRules(poolDefinition.parse(JSON.parse(row.definition)));
     const read = { revision: row.revision, state: row.state, remove_at: row.remove_at, rules };
+    if (this.#uncommitted.get(reads)?.has(name)) return read;
     this.#revisions.delete(name);
     if (this.#revisions.size >= REMEMBERED_POOLS) this.#revisions.delete(this.#revisions.keys().next().value as string);
     this.#revisions.set(name, read);
@@ -190,6 +193,7 @@ export class PoolRegistry {
   }
 
   async #tell(tx: Tx, type: "pool.created" | "pool.changed" | "pool.sealed", actor: string, name: string, data: object): Promise<number> {
+    this.#uncommitted.set(tx, (this.#uncommitted.get(tx) ?? new Set()).add(name));
     const [seq] = await this.#store.ledger.append(tx, { type, actor, subject: ["pool", name], data });
     return seq as number;
   }
