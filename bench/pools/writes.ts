@@ -6,7 +6,7 @@ import { interleave, ratios, spread } from "../spread.ts";
 import type { PoolWritesResult, PoolWritesTask } from "./writes-worker.ts";
 
 const WRITERS = 64;
-const WRITES = 16_000;
+const WRITES = 64_000;
 
 /** One durable write of an entry: its version with provenance, its key's head, the quota's count, one ledger event. */
 export async function writes({ rounds, progress }: BenchOptions, folder: string): Promise<Section> {
