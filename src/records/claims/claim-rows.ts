@@ -1,4 +1,5 @@
 import type { Claim, ClaimMode } from "../../contract/claims.ts";
+import { TimeSlice } from "../../kernel/time-slice.ts";
 import type { Reads } from "../../store/engine.ts";
 import { code, list, type SqlFragment, sql } from "../../store/sql.ts";
 import { overlaps, type Resource } from "./resource.ts";
@@ -71,33 +72,54 @@ interface NearRow {
 }
 
 /** One who stands in the way is enough, and is nearly always among the first. */
-const FIRST_LOOK = code("limit 100");
+const FIRST_LOOK = 100;
+/** Near a pattern there may be any number of rows: no more than these are read at once, and others run in between. */
+const PIECE = 2_500;
 
 /** What is there around a resource that somebody asks for. Inside a transaction that holds the lock of its root, nothing of it can become more. */
 export async function lookAround(reads: Reads, asked: Asked): Promise<Surroundings> {
-  const first = await nearRows(reads, asked, FIRST_LOOK);
-  const seen = sortOut(first, asked);
-  return first.length < 100 || seen.holder ? seen : sortOut(await nearRows(reads, asked, code("")), asked);
+  const slice = new TimeSlice();
+  const first = await nearRows(reads, asked, code(`limit ${FIRST_LOOK}`));
+  const seen = await sortOut(first, asked, slice);
+  if (first.length < FIRST_LOOK || seen.holder) return seen;
+  const all: Surroundings[] = [];
+  for (let last = 0; ; ) {
+    const rows = await nearRows(reads, asked, sql`order by number limit ${PIECE}`, last);
+    const piece = await sortOut(rows, asked, slice);
+    if (piece.holder) return piece;
+    all.push(piece);
+    if (rows.length < PIECE) break;
+    last = (rows.at(-1) as NearRow).number;
+    if (slice.isOver) await slice.next();
+  }
+  return {
+    holder: undefined,
+    // By rising number: the first is the first in line.
+    ahead: all.find(({ ahead }) => ahead)?.ahead,
+    own: all.find(({ own }) => own)?.own,
+    expired: all.flatMap(({ expired }) => expired),
+  };
 }
 
-function nearRows(reads: Reads, { resource, holder, mode, waiter }: Asked, limit: SqlFragment): Promise<NearRow[]> {
+function nearRows(reads: Reads, { resource, holder, mode, waiter }: Asked, limit: SqlFragment, after = 0): Promise<NearRow[]> {
   const near = maybeOverlapping(resource);
   const inTheWay = mode === "exclusive" ? sql`holder <> ${holder}` : sql`(holder <> ${holder} and mode = 'exclusive')`;
   return reads.all<NearRow>`
     select case when expires_at <= ${NOW} then 'expired' else 'claim' end as kind, fence as number, name, holder, mode, expires_at as until
-    from claims where ${near} and (${inTheWay} or expires_at <= ${NOW} or (name = ${resource.name} and holder = ${holder}))
+    from claims where fence > ${after} and ${near} and (${inTheWay} or expires_at <= ${NOW} or (name = ${resource.name} and holder = ${holder}))
     union all
     select 'waiter' as kind, id as number, name, holder, mode, alive_until as until
-    from claim_waiters where ${near} and ${inTheWay} and alive_until > ${NOW} ${waiter === null ? code("") : sql`and id < ${waiter}`}
+    from claim_waiters where id > ${after} and ${near} and ${inTheWay} and alive_until > ${NOW} ${waiter === null ? code("") : sql`and id < ${waiter}`}
     ${limit}`;
 }
 
-function sortOut(rows: readonly NearRow[], asked: Asked): Surroundings {
+async function sortOut(rows: readonly NearRow[], asked: Asked, slice: TimeSlice): Promise<Surroundings> {
   let holder: Blocker | undefined;
   let ahead: NearRow | undefined;
   let own: Surroundings["own"];
   const expired: number[] = [];
   for (const row of rows) {
+    if (slice.isOver) await slice.next();
     if (!overlaps(asked.resource, row.name)) continue;
     if (row.kind === "expired") expired.push(row.number);
     else if (row.kind === "waiter") ahead = ahead && ahead.number < row.number ? ahead : row;

@@ -2,6 +2,7 @@ import type { Claim, ClaimList, ClaimQuery, ClaimRelease, ClaimRenewal, NewClaim
 import { MAX_HOLD_MS } from "../../contract/claims.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
+import { TimeSlice } from "../../kernel/time-slice.ts";
 import type { Tx } from "../../store/engine.ts";
 import { code, list, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
@@ -200,12 +201,23 @@ export class Claims {
           await tx.get`select 1 from claims where fence = ${around.own.fence} and expires_at > now_ms() ${this.#store.dialect.forUpdate}`;
         if (!alive) continue;
       }
-      if (around.expired.length === 0) return { own: around.own };
-      const gone =
-        await tx.all<ClaimRow>`delete from claims where fence in ${list(around.expired)} and expires_at <= now_ms() returning ${COLUMNS}`;
-      for (const row of gone) await this.#tell(tx, "claim.lost", row.holder, row);
-      if (gone.length === around.expired.length) return { own: around.own };
+      if ((await this.#removeExpired(tx, around.expired)) === around.expired.length) return { own: around.own };
     }
+  }
+
+  async #removeExpired(tx: Tx, fences: readonly number[]): Promise<number> {
+    const slice = new TimeSlice();
+    let removed = 0;
+    for (let from = 0; from < fences.length; from += SWEEP_ROWS) {
+      const gone = await tx.all<ClaimRow>`delete from claims
+        where fence in ${list(fences.slice(from, from + SWEEP_ROWS))} and expires_at <= now_ms() returning ${COLUMNS}`;
+      for (const row of gone) {
+        if (slice.isOver) await slice.next();
+        await this.#tell(tx, "claim.lost", row.holder, row);
+      }
+      removed += gone.length;
+    }
+    return removed;
   }
 
   /** Exact: all that one holder asks for is decided under its lock. */

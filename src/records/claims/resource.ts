@@ -50,12 +50,25 @@ export function overlaps(one: Resource, name: string): boolean {
 
 function elementsOverlap(one: string, other: string): boolean {
   if (!one.includes(ANY_TEXT) && !other.includes(ANY_TEXT)) return one === other;
-  return overlapping([...one], [...other], ANY_TEXT, (a, b) => a === b);
+  return overlapping(one, other, ANY_TEXT, isSame);
 }
 
-type Fits<T> = (one: T, other: T) => boolean;
+function isSame(one: string, other: string): boolean {
+  return one === other;
+}
 
-function overlapping<T>(one: readonly T[], other: readonly T[], gap: T, fits: Fits<T>): boolean {
+/** The elements of a name, or the characters of an element. Halves of surrogate pairs only ever fit together with their other halves. */
+interface Sequence {
+  readonly length: number;
+  readonly [index: number]: string;
+  includes(item: string): boolean;
+  indexOf(item: string, from?: number): number;
+  lastIndexOf(item: string): number;
+}
+
+type Fits = (one: string, other: string) => boolean;
+
+function overlapping(one: Sequence, other: Sequence, gap: string, fits: Fits): boolean {
   const [first, second] = [one.includes(gap), other.includes(gap)];
   if (first && second) return endsFit(one, other, gap, fits);
   if (first) return covers(one, other, gap, fits);
@@ -67,14 +80,14 @@ function overlapping<T>(one: readonly T[], other: readonly T[], gap: T, fits: Fi
  * Two sequences with gaps overlap when what stands before their first gaps fits, and what stands after their last ones: everything
  * else of both can be put into the gaps, one after the other.
  */
-function endsFit<T>(one: readonly T[], other: readonly T[], gap: T, fits: Fits<T>): boolean {
+function endsFit(one: Sequence, other: Sequence, gap: string, fits: Fits): boolean {
   const head = Math.min(one.indexOf(gap), other.indexOf(gap));
   const tail = Math.min(one.length - 1 - one.lastIndexOf(gap), other.length - 1 - other.lastIndexOf(gap));
   return fitsAt(one, 0, head, other, 0, fits) && fitsAt(one, one.length - tail, one.length, other, other.length - tail, fits);
 }
 
 /** Head and tail have their places; what stands between two gaps goes where it first fits. */
-function covers<T>(gapped: readonly T[], whole: readonly T[], gap: T, fits: Fits<T>): boolean {
+function covers(gapped: Sequence, whole: Sequence, gap: string, fits: Fits): boolean {
   const [first, last] = [gapped.indexOf(gap), gapped.lastIndexOf(gap)];
   const end = whole.length - (gapped.length - 1 - last);
   if (first > end || !fitsAt(gapped, 0, first, whole, 0, fits) || !fitsAt(gapped, last + 1, gapped.length, whole, end, fits)) return false;
@@ -90,7 +103,7 @@ function covers<T>(gapped: readonly T[], whole: readonly T[], gap: T, fits: Fits
 }
 
 /** Whether `piece[from…to]` fits into the other from `at` on. */
-function fitsAt<T>(piece: readonly T[], from: number, to: number, whole: readonly T[], at: number, fits: Fits<T>): boolean {
-  for (let index = from; index < to; index++) if (!fits(piece[index] as T, whole[at + index - from] as T)) return false;
+function fitsAt(piece: Sequence, from: number, to: number, whole: Sequence, at: number, fits: Fits): boolean {
+  for (let index = from; index < to; index++) if (!fits(piece[index] as string, whole[at + index - from] as string)) return false;
   return true;
 }
