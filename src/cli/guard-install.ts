@@ -25,7 +25,10 @@ export async function installGuard(options: InstallOptions): Promise<number> {
   // After the first line, so that an early exit further down does not go past it.
   const [first = "", ...rest] = before.split("\n");
   const home = options.home === undefined ? "" : ` --home ${quoted(resolve(options.home))}`;
-  const guard = [BEGIN, `${quoted(process.execPath)} ${quoted(process.argv[1] as string)} guard --git${home} || exit 1`, END];
+  const [node, program] = [quoted(process.execPath), quoted(process.argv[1] as string)];
+  // A program that was removed or moved must not stop every commit.
+  const there = `[ ! -x ${node} ] || [ ! -f ${program} ]`;
+  const guard = [BEGIN, `${there} || ${node} ${program} guard --git${home} || exit 1`, END];
   writeFileSync(file, [first, ...guard, ...rest].join("\n"));
   chmodSync(file, 0o755);
   print(options.json ? JSON.stringify({ file }) : `${file} now asks the guard before every commit`);

@@ -3,7 +3,8 @@ import { text as readAll } from "node:stream/consumers";
 import { ApiClient } from "../client/api-client.ts";
 import { ClientError } from "../client/client-error.ts";
 import { GuestsClient } from "../client/guests.ts";
-import type { GuardAnswer } from "../contract/guests.ts";
+import { GUARDED_AT_ONCE, type GuardAnswer } from "../contract/guests.ts";
+import type { Workspace } from "../contract/workspace.ts";
 import { parseHook } from "./guard-hook.ts";
 import { ancestors, nameOfProcess } from "./processes.ts";
 import { placeOf, workspaceOf } from "./repository.ts";
@@ -18,13 +19,15 @@ export interface GuardOptions extends GlobalOptions {
 const REFUSED = 1;
 /** What agents' programs take for "do not". Any other number they only mention. */
 const HOOK_REFUSED = 2;
+/** A daemon that does not answer must not keep anybody from working. */
+const PATIENCE_MS = 5_000;
 
 /** Says whether somebody else has claimed the files. Only a claim refuses: whatever goes wrong here lets the write go on, with a word. */
 export async function guard(files: readonly string[], options: GuardOptions): Promise<number> {
   if (options.hook) return guardHook(options);
   if (options.git) {
-    const { tops } = await workspaceOf(process.cwd());
-    return guardFiles(stagedFiles(), tops[0] as string, undefined, options, REFUSED);
+    const staged = stagedFiles();
+    return staged ? guardFiles(staged, process.cwd(), undefined, options, REFUSED) : 0;
   }
   if (files.length === 0) throw new ClientError("usage.wrong", "which files? Name them, or use --git or --hook");
   return guardFiles(files, process.cwd(), undefined, options, REFUSED);
@@ -84,12 +87,17 @@ async function ask(
   try {
     const name = options.name ?? process.env.GUILDHALL_NAME;
     const places = await placesOf(files, from, options.git === true);
-    return await new GuestsClient(new ApiClient(found.address.url, found.token)).guard({
-      files: places,
+    const guests = new GuestsClient(new ApiClient(found.address.url, found.token));
+    const late = AbortSignal.timeout(PATIENCE_MS);
+    const asker = {
       ...(name ? { name } : {}),
       ...(session === undefined ? {} : { session: session.slice(0, 300) }),
       ancestors: ancestors().map(nameOfProcess),
-    });
+    };
+    const answers: GuardAnswer[] = [];
+    for (let from = 0; from < places.length; from += GUARDED_AT_ONCE)
+      answers.push(await guests.guard({ files: places.slice(from, from + GUARDED_AT_ONCE), ...asker }, late));
+    return { who: answers[0]?.who ?? null, held: answers.flatMap(({ held }) => held) };
   } catch (error) {
     say(`guildhall guard: the daemon could not be asked (${harmless((error as Error).message)}); the write goes on`);
     return undefined;
@@ -98,17 +106,30 @@ async function ask(
 
 /** Of one commit all files are in one repository: git is asked once, and links are taken as they are. */
 async function placesOf(files: readonly string[], from: string, sameRepository: boolean) {
-  if (!sameRepository) return Promise.all(files.map((file) => placeOf(file, from)));
+  if (!sameRepository) {
+    const workspaces = new Map<string, Promise<Workspace>>();
+    return Promise.all(files.map((file) => placeOf(file, from, workspaces)));
+  }
   const { repository } = await workspaceOf(from);
   return files.map((path) => ({ repository, path }));
 }
 
-function stagedFiles(): string[] {
-  const listed = execFileSync("git", ["diff", "--cached", "--name-only", "--no-renames", "-z"], {
-    encoding: "utf8",
-    maxBuffer: 64 * 1024 * 1024,
-  });
-  return listed.split("\0").filter((file) => file !== "");
+/** By their paths from the top, whatever the configuration says about differences. Undefined: git does not tell. */
+function stagedFiles(): string[] | undefined {
+  try {
+    const listed = execFileSync(
+      "git",
+      ["diff", "--cached", "--name-only", "--no-renames", "--no-relative", "--ignore-submodules=none", "-z"],
+      {
+        encoding: "utf8",
+        maxBuffer: 256 * 1024 * 1024,
+      },
+    );
+    return listed.split("\0").filter((file) => file !== "");
+  } catch (error) {
+    say(`guildhall guard: git does not tell which files are committed (${harmless((error as Error).message)}); the commit goes on`);
+    return undefined;
+  }
 }
 
 function inWords({ who, held }: GuardAnswer): string {

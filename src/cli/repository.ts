@@ -1,12 +1,13 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import type { Workspace } from "../contract/workspace.ts";
 
 const run = promisify(execFile);
 const GIT_MS = 5_000;
+const LINKS_AT_MOST = 40;
 
 /**
  * Where somebody works. All worktrees and clones of one repository have the same id: it is made of the address it came from, or of
@@ -29,21 +30,41 @@ export async function workspaceOf(folder: string, shownAs?: string): Promise<Wor
   return { repository, tops: tops(top, here, shownAs), prefix: inside === "" ? "" : `${inside}/` };
 }
 
-/** The file's place in its repository; links are followed, since writing goes through them. */
-export async function placeOf(file: string, from: string): Promise<{ readonly repository: string; readonly path: string }> {
+/** The file's place in its repository; links are followed, since writing goes through them. Git is asked once for each folder. */
+export async function placeOf(
+  file: string,
+  from: string,
+  workspaces = new Map<string, Promise<Workspace>>(),
+): Promise<{ readonly repository: string; readonly path: string }> {
+  const workspaceAt = (folder: string): Promise<Workspace> => {
+    const known = workspaces.get(folder) ?? workspaceOf(folder);
+    workspaces.set(folder, known);
+    return known;
+  };
   let existing = resolve(from, file);
   const missing: string[] = [];
-  while (!existsSync(existing)) {
-    missing.unshift(basename(existing));
-    existing = dirname(existing);
+  for (let links = 0; !existsSync(existing); ) {
+    const target = links < LINKS_AT_MOST ? linkTarget(existing) : undefined;
+    links += target === undefined ? 0 : 1;
+    if (target === undefined) missing.unshift(basename(existing));
+    // Writing to a link that leads nowhere yet makes the file it leads to.
+    existing = target ?? dirname(existing);
   }
   const real = join(realpathSync(existing), ...missing);
   const folder = missing.length > 0 ? realpathSync(existing) : dirname(real);
   const start = realpathSync(from);
-  let place = await workspaceOf(folder);
+  let place = await workspaceAt(folder);
   // In no repository the folder where the agent was started stands for one.
-  if (place.repository === idOf(basename(folder), folder) && real.startsWith(`${start}/`)) place = await workspaceOf(start);
+  if (place.repository === idOf(basename(folder), folder) && real.startsWith(`${start}/`)) place = await workspaceAt(start);
   return { repository: place.repository, path: relative(realpathSync(place.tops[0] as string), real) };
+}
+
+function linkTarget(path: string): string | undefined {
+  try {
+    return resolve(realpathSync(dirname(path)), readlinkSync(path));
+  } catch {
+    return undefined;
+  }
 }
 
 /** `git@host:a/b.git`, `https://user@host/a/b` and `ssh://host/a/b.git/` are one and the same. */

@@ -69,8 +69,8 @@ export class ApiClient {
     return this.#json(schema, search.size === 0 ? path : `${path}?${search}`, {});
   }
 
-  post<Schema extends z.ZodType>(schema: Schema, path: string, body: unknown): Promise<z.output<Schema>> {
-    return this.#json(schema, path, { method: "POST", body: JSON.stringify(body) });
+  post<Schema extends z.ZodType>(schema: Schema, path: string, body: unknown, signal?: AbortSignal): Promise<z.output<Schema>> {
+    return this.#json(schema, path, { method: "POST", body: JSON.stringify(body), ...(signal ? { signal } : {}) });
   }
 
   put<Schema extends z.ZodType>(schema: Schema, path: string, body: unknown, headers: Headers = {}): Promise<z.output<Schema>> {

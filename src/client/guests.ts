@@ -30,7 +30,7 @@ export class GuestsClient {
     return this.#api.post(guestLease, "/api/guests/leave", {});
   }
 
-  guard(question: GuardQuestion): Promise<GuardAnswer> {
-    return this.#api.post(guardAnswer, "/api/guard", question);
+  guard(question: GuardQuestion, signal?: AbortSignal): Promise<GuardAnswer> {
+    return this.#api.post(guardAnswer, "/api/guard", question, signal);
   }
 }

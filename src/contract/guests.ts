@@ -49,12 +49,14 @@ export const guest = z.object({
 export type Guest = z.output<typeof guest>;
 export const guestList = z.object({ guests: z.array(guest) });
 
+export const GUARDED_AT_ONCE = 10_000;
+
 /** A question of `guildhall guard`: may whoever asks write these files? */
 export const guardQuestion = z.strictObject({
   files: z
-    .array(z.strictObject({ repository: workspace.shape.repository, path: text(1_024) }))
+    .array(z.strictObject({ repository: workspace.shape.repository, path: text(4_096) }))
     .min(1)
-    .max(10_000),
+    .max(GUARDED_AT_ONCE),
   /** Who asks, from the surest sign to the weakest. */
   name: text(64).optional(),
   session: text(300).optional(),

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -169,4 +169,63 @@ test("as a git hook it stops the commit of a claimed file, in every worktree, an
   await daemon.kill("SIGTERM");
   expect(commit("b.ts")).toBe("committed");
   expect((await home.run(["guard", "a.ts"], { cwd: tree })).stderr).toContain("no daemon runs");
+});
+
+test("neither strange names, nor a great many files, nor what git is told about differences get a claimed file past it", {
+  timeout: 2 * SLOW,
+}, async () => {
+  await new Host(repository.path, "coder").call("claim", { files: ["a.ts", "deep/**"] });
+  const { path } = repository;
+  const staged = async (...files: string[]) => {
+    repository.git(path, "reset", "-q");
+    for (const file of files) repository.git(path, "add", "--", file);
+    return home.run(["guard", "--git"], { cwd: path });
+  };
+  const deep = `deep/${"x/".repeat(60)}`;
+  const strange = ["with\nnewline.ts", "ünïcode 🎉.ts", "star*.ts", `${"l".repeat(200)}.ts`];
+  for (const folder of [deep, "sub"]) mkdirSync(join(path, folder), { recursive: true });
+  for (const file of [...strange, "a.ts", `${deep}f.ts`, "sub/c.ts"]) repository.write(path, file, "2\n");
+  expect(await staged(...strange)).toMatchObject({ code: 0, stderr: "" });
+  expect(await staged(...strange, "a.ts")).toMatchObject({ code: 1, stderr: expect.stringContaining("a.ts is claimed by coder") });
+  expect(await staged(`${deep}f.ts`)).toMatchObject({ code: 1, stderr: expect.stringContaining("claimed by coder") });
+  // Deleted or renamed, it is written as well; and from a folder below all files of the commit count.
+  repository.git(path, "reset", "-q", "--hard");
+  repository.git(path, "mv", "a.ts", "z.ts");
+  expect((await home.run(["guard", "--git"], { cwd: path })).code).toBe(1);
+  repository.git(path, "config", "diff.relative", "true");
+  repository.git(path, "config", "diff.renames", "copies");
+  expect((await home.run(["guard", "--git"], { cwd: join(path, "sub") })).code).toBe(1);
+  mkdirSync(join(path, "many"));
+  for (let index = 0; index < 10_001; index++) writeFileSync(join(path, `many/${index}`), "");
+  expect(await staged("many")).toMatchObject({ code: 0, stderr: "" });
+  repository.git(path, "add", "-A");
+  expect((await home.run(["guard", "--git"], { cwd: path })).code).toBe(1);
+});
+
+test("a link that leads nowhere yet leads to the claimed file", { timeout: SLOW }, async () => {
+  await new Host(repository.path, "coder").call("claim", { files: ["new/planned.ts"] });
+  const { path } = repository;
+  symlinkSync("new/planned.ts", join(path, "innocent.ts"));
+  symlinkSync("new", join(path, "folder"));
+  const ask = (file: string) => home.run(["guard", "--hook"], { cwd: path, input: JSON.stringify(write(join(path, file), "s")) });
+  expect((await ask("innocent.ts")).code).toBe(2);
+  expect((await ask("folder/planned.ts")).code).toBe(2);
+  expect((await ask("folder/other.ts")).code).toBe(0);
+  symlinkSync("circle", join(path, "circle"));
+  expect((await ask("circle")).code).toBe(0);
+});
+
+test("a daemon that does not answer stops nobody, nor does a guard that was removed", { timeout: SLOW }, async () => {
+  const { path } = repository;
+  await home.run(["guard", "install", "--git"], { cwd: path });
+  await new Host(path, "coder").call("claim", { files: ["a.ts"] });
+  daemon.kill("SIGSTOP");
+  const silent = await home.run(["guard", "a.ts"], { cwd: path });
+  daemon.kill("SIGCONT");
+  expect(silent).toMatchObject({ code: 0, stderr: expect.stringContaining("could not be asked") });
+  repository.write(path, "a.ts", "2\n");
+  expect(() => repository.git(path, "commit", "-qam", "change")).toThrow("claimed by coder");
+  const hook = join(path, ".git/hooks/pre-commit");
+  writeFileSync(hook, readFileSync(hook, "utf8").replaceAll("guildhall.js", "guildhall-gone.js"));
+  repository.git(path, "commit", "-qam", "change");
 });

@@ -2,11 +2,12 @@ import { endGuestIn, type GuestParts } from "../../acts/end-guest.ts";
 import { type GuardAnswer, guardAnswer, guardQuestion, guestLease, guestList, joinedGuest, newGuest } from "../../contract/guests.ts";
 import { fileResource } from "../../contract/workspace.ts";
 import type { Caller } from "../../kernel/caller.ts";
+import { TimeSlice } from "../../kernel/time-slice.ts";
+import { ClaimIndex } from "../../records/claims/claim-index.ts";
 import type { Claims } from "../../records/claims/claims.ts";
-import { overlap, parseResource } from "../../records/claims/resource.ts";
 import { LOOKERS, OPERATORS, type Route, route } from "./route.ts";
 
-const CLAIMS_AT_ONCE = 10_000;
+const CLAIMS_AT_ONCE = 1_000;
 
 export function guestRoutes(parts: GuestParts): Route[] {
   const { guests, claims } = parts;
@@ -77,26 +78,25 @@ async function heldByOthers(
   files: readonly { readonly repository: string; readonly path: string }[],
   who: string | undefined,
 ): Promise<GuardAnswer["held"]> {
+  const slice = new TimeSlice();
   const held: GuardAnswer["held"] = [];
   for (const [repository, own] of Map.groupBy(files, (file) => file.repository)) {
-    const others = (await claimsIn(claims, caller, repository)).filter(({ holder }) => holder !== who);
-    if (others.length === 0) continue;
-    const parsed = others.map((claim) => ({ claim, resource: parseResource(claim.resource) }));
+    const others = await claimsOfOthers(claims, caller, repository, who);
     for (const { path } of own) {
-      const file = parseResource(fileResource(repository, path));
-      const found = parsed.find(({ resource }) => overlap(file, resource))?.claim;
+      if (slice.isOver) await slice.next();
+      const found = others.find(fileResource(repository, path));
       if (found) held.push({ repository, path, holder: found.holder, resource: found.resource, expiresAt: found.expiresAt });
     }
   }
   return held;
 }
 
-async function claimsIn(claims: Claims, caller: Caller, repository: string) {
-  const found = [];
+async function claimsOfOthers(claims: Claims, caller: Caller, repository: string, who: string | undefined): Promise<ClaimIndex> {
+  const found = new ClaimIndex();
   let after: string | undefined;
   do {
     const part = await claims.list(caller, { overlaps: fileResource(repository, "**"), limit: CLAIMS_AT_ONCE, after });
-    found.push(...part.claims);
+    for (const claim of part.claims) if (claim.holder !== who) found.add(claim);
     after = part.next ?? undefined;
   } while (after !== undefined);
   return found;

@@ -19,9 +19,14 @@ export interface Resource {
 }
 
 export function parseResource(name: string): Resource {
-  const elements = name.split("/");
-  const problem = problemOf(name, elements);
+  const problem = problemOf(name, name.split("/"));
   if (problem) throw new Failure("request.malformed", `resource: ${problem}`);
+  return takenApart(name);
+}
+
+/** Also of a name that could not be claimed. */
+export function takenApart(name: string): Resource {
+  const elements = name.split("/");
   const wildcard = elements.findIndex((element) => element.includes(ANY_TEXT));
   const literal = wildcard < 0 ? elements : elements.slice(0, wildcard);
   const keys = literal.map((_, index) => `${literal.slice(0, index + 1).join("/")}/`);
