@@ -122,12 +122,21 @@ async function ownClaims({ claims }: McpParts, call: ToolCall, what: What & { re
   }
   const own: Own[] = [];
   for (const name of names) {
-    const { claims: near } = await claims.list(call.caller, { overlaps: name, limit: ALL_CLAIMS });
-    const found = near.find((one) => one.resource === name && one.holder === call.caller.name);
+    const found = await ownClaim(claims, call.caller, name);
     if (!found) throw new Failure("claim.lost", `you do not hold "${name}"`);
     own.push({ resource: name, fence: found.fence });
   }
   return own;
+}
+
+/** Of the names that begin so, this very one comes first, with all who share it. */
+async function ownClaim(claims: Claims, caller: Caller, name: string): Promise<Claim | undefined> {
+  for (let after: string | undefined; ; ) {
+    const { claims: found, next } = await claims.list(caller, { prefix: name, limit: ALL_CLAIMS, after });
+    const own = found.find((one) => one.resource === name && one.holder === caller.name);
+    if (own || next === null || found.at(-1)?.resource !== name) return own;
+    after = next;
+  }
 }
 
 async function everythingOf({ claims }: McpParts, call: ToolCall): Promise<Own[]> {

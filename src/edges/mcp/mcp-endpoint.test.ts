@@ -137,3 +137,54 @@ test("nobody is told of, shown or lent what is not for him, and the answers do n
   const listed = await (await post(answer, ALICE, { method: "resources/list" }, alice)).text();
   expect(listed).not.toContain("private");
 });
+
+test("a change is told under the name that the client has given, encoded or not", async () => {
+  const answer = mcpEndpoint(parts);
+  const [session, stop] = [await open(answer), new AbortController()];
+  const uri = "guildhall://pools/commons/api/a b";
+  await post(answer, ALICE, { method: "resources/subscribe", params: { uri } }, session);
+  const response = await stream(answer, session, stop.signal);
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  await parts.pools.write(BOB, "commons", [{ key: "api/a b", value: 1 }]);
+  const { value } = await reader.read();
+  expect(Buffer.from(value as Uint8Array).toString()).toContain(JSON.stringify(uri));
+  stop.abort();
+  await reader.cancel();
+});
+
+test("resources come in parts, however many pools they are spread over", async () => {
+  const answer = mcpEndpoint(parts);
+  const session = await open(answer);
+  const pools = Array.from({ length: 6 }, (_, index) => `part${index}`);
+  for (const name of pools) {
+    const definition = { readers: ["*"], writers: ["*"] };
+    await parts.store.transact("make pool", (tx) => parts.pools.createIn(tx, "operator", name, definition), "locked");
+    await parts.pools.write(
+      BOB,
+      name,
+      Array.from({ length: 90 }, (_, index) => ({ key: `k${index}`, value: 1 })),
+    );
+  }
+  const uris: string[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const text = await (await post(answer, ALICE, { method: "resources/list", params: cursor ? { cursor } : {} }, session)).text();
+    const { result } = JSON.parse(/\{.*\}/s.exec(text)?.[0] ?? "") as { result: { resources: { uri: string }[]; nextCursor?: string } };
+    expect(result.resources.length).toBeLessThan(400);
+    uris.push(...result.resources.map((one) => one.uri));
+    if (result.nextCursor === undefined) break;
+    cursor = result.nextCursor;
+  }
+  expect(new Set(uris).size).toBe(uris.length);
+  expect(uris.filter((uri) => uri.startsWith("guildhall://pools/part"))).toHaveLength(540);
+});
+
+test("one's own claim is found among any number of others", async () => {
+  const answer = mcpEndpoint(parts);
+  const session = await open(answer);
+  const claims = new Claims(parts.store, "m", { perHolder: 5_000 });
+  for (let index = 0; index < 1_100; index++)
+    await claims.take(BOB, { resource: `crowd/a${index}`, ttl_ms: 60_000, mode: "exclusive", wait_ms: 0 });
+  expect(await called(answer, ALICE, session, "claim", { resource: "crowd/z*" })).toContain("you hold");
+  expect(await called(answer, ALICE, session, "claim_renew", { resource: "crowd/z*" })).toContain("you hold");
+  expect(await called(answer, ALICE, session, "claim_release", { resource: "crowd/z*" })).toContain("released: crowd/z*");
+});

@@ -1,9 +1,10 @@
 import { createMcpHandler, isLegacyRequest, type ServerEvent, type ServerEventBus } from "@modelcontextprotocol/server";
 import type { Caller } from "../../kernel/caller.ts";
 import { asFailure } from "../../kernel/failure.ts";
-import { allTools, mcpServer } from "./mcp-server.ts";
+import { allTools, mcpServer, type Subscriptions } from "./mcp-server.ts";
 import { McpSessions, type SessionLimits } from "./mcp-sessions.ts";
 import { Pace } from "./pace.ts";
+import { canonicalUri } from "./resource-uri.ts";
 import type { McpParts, Tool } from "./tool.ts";
 import { followUpdates } from "./updates.ts";
 
@@ -26,7 +27,7 @@ export function mcpEndpoint(parts: McpParts, limits?: Partial<SessionLimits>): M
 async function answerAlone(parts: McpParts, tools: ReadonlyMap<string, Tool>, request: Request, caller: Caller): Promise<Response> {
   const pace = new Pace();
   const parsedBody: unknown = request.method === "POST" ? await request.json() : undefined;
-  const handler = createMcpHandler(() => mcpServer(parts, tools, caller, new Set()), {
+  const handler = createMcpHandler(() => mcpServer(parts, tools, caller, new Map()), {
     legacy: "reject",
     keepAliveMs: KEEP_ALIVE_MS,
     bus: updatesOf(parts, caller, pace, wantedBy(parsedBody)),
@@ -35,7 +36,7 @@ async function answerAlone(parts: McpParts, tools: ReadonlyMap<string, Tool>, re
 }
 
 /** Follows the ledger from the moment a stream is opened until it is closed. */
-function updatesOf(parts: McpParts, caller: Caller, pace: Pace, wanted: ReadonlySet<string>): ServerEventBus {
+function updatesOf(parts: McpParts, caller: Caller, pace: Pace, wanted: ReadonlyMap<string, string>): ServerEventBus {
   return {
     publish: () => {},
     subscribe: (listener: (event: ServerEvent) => void) => {
@@ -48,7 +49,7 @@ function updatesOf(parts: McpParts, caller: Caller, pace: Pace, wanted: Readonly
           signal: stop.signal,
           pace,
           wants: (uri) => wanted.has(uri),
-          tell: async (uri) => listener({ kind: "resource_updated", uri }),
+          tell: async (uri) => listener({ kind: "resource_updated", uri: wanted.get(uri) ?? uri }),
         });
       };
       follow().catch((error: unknown) => parts.log.warn("updates stopped", { error: asFailure(error).message }));
@@ -58,8 +59,9 @@ function updatesOf(parts: McpParts, caller: Caller, pace: Pace, wanted: Readonly
 }
 
 /** The SDK checks what was asked for; here it only says what need not be looked at. */
-function wantedBy(body: unknown): ReadonlySet<string> {
+function wantedBy(body: unknown): Subscriptions {
   const { params } = (body ?? {}) as { params?: { notifications?: { resourceSubscriptions?: unknown } } };
   const uris = params?.notifications?.resourceSubscriptions;
-  return new Set(Array.isArray(uris) ? uris.filter((uri) => typeof uri === "string").slice(0, MAX_SUBSCRIPTIONS) : []);
+  const named = Array.isArray(uris) ? uris.filter((uri) => typeof uri === "string").slice(0, MAX_SUBSCRIPTIONS) : [];
+  return new Map(named.map((uri) => [canonicalUri(uri), uri]));
 }

@@ -6,6 +6,7 @@ import { agreementTools } from "./agreement-tools.ts";
 import { claimTools } from "./claim-tools.ts";
 import { contextTools } from "./context-tools.ts";
 import { mailTools } from "./mail-tools.ts";
+import { canonicalUri } from "./resource-uri.ts";
 import { listResources, mustBeReadable, RESOURCE_TEMPLATES, readResource } from "./resources.ts";
 import { type McpParts, refusalOf, resultOf, type Tool } from "./tool.ts";
 import { whoamiTool } from "./whoami-tool.ts";
@@ -21,8 +22,11 @@ export function allTools(): ReadonlyMap<string, Tool> {
   return new Map(tools.map((tool) => [tool.name, tool]));
 }
 
+/** What is followed: by its canonical address, as the client has named it. */
+export type Subscriptions = Map<string, string>;
+
 /** One connection's server. Everything it does is done as this caller, whatever a call says. */
-export function mcpServer(parts: McpParts, tools: ReadonlyMap<string, Tool>, caller: Caller, subscriptions: Set<string>): Server {
+export function mcpServer(parts: McpParts, tools: ReadonlyMap<string, Tool>, caller: Caller, subscriptions: Subscriptions): Server {
   const server = new Server(
     { name: "guildhall", title: "Guildhall", version: parts.version },
     { capabilities: { tools: {}, resources: { subscribe: true } }, instructions: INSTRUCTIONS },
@@ -52,12 +56,12 @@ export function mcpServer(parts: McpParts, tools: ReadonlyMap<string, Tool>, cal
       await mustBeReadable(parts, caller, uri);
       if (subscriptions.size >= MAX_SUBSCRIPTIONS)
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `at most ${MAX_SUBSCRIPTIONS} resources can be followed`);
-      subscriptions.add(uri);
+      subscriptions.set(canonicalUri(uri), uri);
       return {};
     }),
   );
   server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) => {
-    subscriptions.delete(uri);
+    subscriptions.delete(canonicalUri(uri));
     return {};
   });
   return server;

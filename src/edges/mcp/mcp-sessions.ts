@@ -1,7 +1,7 @@
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import type { Caller } from "../../kernel/caller.ts";
 import { asFailure, Failure } from "../../kernel/failure.ts";
-import { mcpServer } from "./mcp-server.ts";
+import { mcpServer, type Subscriptions } from "./mcp-server.ts";
 import { Pace } from "./pace.ts";
 import type { McpParts, Tool } from "./tool.ts";
 import { followUpdates } from "./updates.ts";
@@ -19,7 +19,7 @@ const KEEP_ALIVE_MS = 15_000;
 interface Session {
   readonly caller: Caller;
   readonly transport: WebStandardStreamableHTTPServerTransport;
-  readonly subscriptions: Set<string>;
+  readonly subscriptions: Subscriptions;
   /** The last event it was told of, or that was none of its business. */
   seen: number;
   usedAt: number;
@@ -62,7 +62,7 @@ export class McpSessions {
   async #open(request: Request, caller: Caller): Promise<Response> {
     this.#makeRoom(caller);
     const seen = await this.#parts.store.ledger.horizon();
-    const subscriptions = new Set<string>();
+    const subscriptions: Subscriptions = new Map();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => this.#parts.newId() + crypto.randomUUID(),
       keepAliveMs: KEEP_ALIVE_MS,
@@ -91,7 +91,12 @@ export class McpSessions {
       signal,
       pace,
       wants: (uri) => subscriptions.has(uri),
-      tell: (uri) => transport.send({ jsonrpc: "2.0", method: "notifications/resources/updated", params: { uri } }),
+      tell: (uri) =>
+        transport.send({
+          jsonrpc: "2.0",
+          method: "notifications/resources/updated",
+          params: { uri: subscriptions.get(uri) ?? uri },
+        }),
       told: (seq) => {
         session.seen = seq;
       },

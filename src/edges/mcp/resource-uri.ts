@@ -11,6 +11,12 @@ export function entryUri(pool: string, key: string): string {
   return `guildhall://pools/${encodeURIComponent(pool)}/${encodeURIComponent(key)}`;
 }
 
+/** By the one name that changes are told under, whichever characters of it somebody has encoded. */
+export function canonicalUri(uri: string): string {
+  const name = parseUri(uri);
+  return name?.kind === "entry" ? entryUri(name.pool, name.key) : uri;
+}
+
 /** Undefined for what is none of ours. */
 export function parseUri(uri: string): ResourceName | undefined {
   if (uri === CLAIMS_URI) return { kind: "claims" };

@@ -33,7 +33,8 @@ export async function listResources({ pools }: McpParts, caller: Caller, cursor:
         resources.push({ uri: entryUri(name, key), name: `${name}/${key}`, description, mimeType: JSON_TYPE });
       }
       after = next ?? undefined;
-      if (next !== null && resources.length >= PAGE) return { resources, nextCursor: cursorOf(name, next) };
+      const last = entries.at(-1);
+      if (last && resources.length >= PAGE) return { resources, nextCursor: cursorOf(name, last.key) };
     } while (after !== undefined);
   }
   return { resources };
