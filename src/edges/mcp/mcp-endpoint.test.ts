@@ -188,3 +188,29 @@ test("one's own claim is found among any number of others", async () => {
   expect(await called(answer, ALICE, session, "claim_renew", { resource: "crowd/z*" })).toContain("you hold");
   expect(await called(answer, ALICE, session, "claim_release", { resource: "crowd/z*" })).toContain("released: crowd/z*");
 });
+
+test("with its session a stream's follower ends", async () => {
+  let following = 0;
+  const store = Object.create(parts.store, {
+    follow: {
+      value: async function* (after: number, signal: AbortSignal) {
+        following++;
+        try {
+          yield* parts.store.follow(after, signal);
+        } finally {
+          following--;
+        }
+      },
+    },
+  }) as McpParts["store"];
+  const counted = { ...parts, store: Object.assign(store, { ledger: parts.store.ledger }) };
+  const answer = mcpEndpoint(counted);
+  const session = await open(answer);
+  const response = await stream(answer, session, new AbortController().signal);
+  const ended = response.text();
+  await expect.poll(() => following).toBe(1);
+  const headers = { ...HEADERS, "mcp-session-id": session };
+  await answer(new Request("http://localhost/mcp", { method: "DELETE", headers }), ALICE);
+  await ended;
+  await expect.poll(() => following).toBe(0);
+});

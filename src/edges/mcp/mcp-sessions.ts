@@ -20,6 +20,8 @@ interface Session {
   readonly caller: Caller;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly subscriptions: Subscriptions;
+  /** Aborts with the session: a stream that it ends looks to the server like one that was read to its end. */
+  readonly over: AbortSignal;
   /** The last event it was told of, or that was none of its business. */
   seen: number;
   usedAt: number;
@@ -55,7 +57,7 @@ export class McpSessions {
     const response = await session.transport.handleRequest(request);
     if (request.method !== "GET" || !response.ok) return response;
     const pace = new Pace();
-    this.#follow(session, request.signal, pace);
+    this.#follow(session, AbortSignal.any([request.signal, session.over]), pace);
     return pace.counted(response);
   }
 
@@ -63,16 +65,18 @@ export class McpSessions {
     this.#makeRoom(caller);
     const seen = await this.#parts.store.ledger.horizon();
     const subscriptions: Subscriptions = new Map();
+    const over = new AbortController();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => this.#parts.newId() + crypto.randomUUID(),
       keepAliveMs: KEEP_ALIVE_MS,
       onsessioninitialized: (id) => {
-        this.#sessions.set(id, { caller, transport, subscriptions, seen, usedAt: performance.now(), streaming: 0 });
+        this.#sessions.set(id, { caller, transport, subscriptions, over: over.signal, seen, usedAt: performance.now(), streaming: 0 });
       },
     });
     const server = mcpServer(this.#parts, this.#tools, caller, subscriptions);
     await server.connect(transport);
     server.onclose = () => {
+      over.abort();
       if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId);
     };
     const response = await transport.handleRequest(request);
