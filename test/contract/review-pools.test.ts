@@ -151,4 +151,34 @@ describe.each(PLACES)("pools under a second look, on %s", (_name, makePlace) => 
     await pools.write(alice, "house", [{ key: "k", value: 1 }]);
     await expect(pools.read(bob, "house", "k")).rejects.toMatchObject({ code: "request.not_found" });
   });
+
+  test("R5 nobody stands still while thousands of versions are withdrawn, or a write rests on thousands of reads", {
+    timeout: 60_000,
+  }, async () => {
+    const pools = await poolsOn(store, { house: OPEN });
+    await pools.write(alice, "house", [{ key: "origin", value: 1 }]);
+    const [run, reader] = [agent("bob", "r1"), agent("carol", "r2")];
+    await pools.read(run, "house", "origin");
+    // A database that is elsewhere keeps nobody waiting here, but takes its time.
+    const count = place.kind === "sqlite" ? 3_000 : 300;
+    for (let index = 0; index < count; index += 100) {
+      const writes = Array.from({ length: 100 }, (_, at) => ({ key: `k${index + at}`, value: 1 }));
+      await pools.write(run, "house", writes);
+    }
+    for (let after: string | null | undefined; after !== null; )
+      after = (await pools.snapshot(reader, "house", { limit: 1_000, after: after ?? undefined })).next;
+    let [longest, last, over] = [0, performance.now(), false];
+    const tick = (): void => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+      if (!over) setImmediate(tick);
+    };
+    tick();
+    await pools.write(reader, "house", [{ key: "out", value: 1 }], { ifFresh: true });
+    const { retracted } = await retract(pools, OPERATOR, { pool: "house", key: "origin", version: 1 });
+    over = true;
+    expect(retracted).toHaveLength(count + 2);
+    // Below 100 ms on a machine that has nothing else to do; a body that never lets go stops everything for ten times as long.
+    expect(longest).toBeLessThan(200);
+  });
 });

@@ -2,6 +2,8 @@ import type { Reads } from "../../store/engine.ts";
 import { MEMORY_OUTSIDE_RUN_MS } from "./heads.ts";
 import { LINEAGE_COLUMNS, type VersionRow } from "./version-rows.ts";
 
+const PIECE = 1_000;
+
 export interface Descendants {
   /** Nearest first; the version itself is not among them. */
   readonly rows: readonly VersionRow[];
@@ -40,23 +42,32 @@ export async function descendants(reads: Reads, of: Named, most: number): Promis
   const rows: VersionRow[] = [];
   const queue: Named[] = [of];
   for (let next = queue.shift(); next; next = queue.shift()) {
-    for (const row of await children(reads, next)) {
-      if (visited.has(nameOf(row))) continue;
-      if (rows.length === most) return { rows, truncated: true };
-      visited.add(nameOf(row));
-      rows.push(row);
-      queue.push(row);
+    for await (const piece of children(reads, next)) {
+      for (const row of piece) {
+        if (visited.has(nameOf(row))) continue;
+        if (rows.length === most) return { rows, truncated: true };
+        visited.add(nameOf(row));
+        rows.push(row);
+        queue.push(row);
+      }
     }
   }
   return { rows, truncated: false };
 }
 
-function children(reads: Reads, { pool, key, version }: Named): Promise<VersionRow[]> {
-  return reads.all<VersionRow>`
-    select ${LINEAGE_COLUMNS} from pool_reads r join pool_versions v on v.agent = r.agent and v.run = r.run and v.read_mark >= r.id
-      and (r.run <> '' or v.at <= r.last_at + ${MEMORY_OUTSIDE_RUN_MS})
-    where r.pool = ${pool} and r.key = ${key} and r.version = ${version} and v.value is not null
-    union
-    select ${LINEAGE_COLUMNS} from pool_versions v where v.pool = ${pool} and v.key = ${key} and v.base_version = ${version}
-    order by 13, 1, 2, 3`;
+/** By time, a piece at once: reading thousands of rows in one go would keep everything else waiting. */
+async function* children(reads: Reads, { pool, key, version }: Named): AsyncGenerator<VersionRow[], void, void> {
+  yield await reads.all<VersionRow>`select ${LINEAGE_COLUMNS} from pool_versions v
+    where v.pool = ${pool} and v.key = ${key} and v.base_version = ${version} order by v.version`;
+  for (let last: Named & { readonly at: number } = { at: -1, pool: "", key: "", version: 0 }; ; ) {
+    const rows = await reads.all<VersionRow>`
+      select ${LINEAGE_COLUMNS} from pool_reads r join pool_versions v on v.agent = r.agent and v.run = r.run and v.read_mark >= r.id
+        and (r.run <> '' or v.at <= r.last_at + ${MEMORY_OUTSIDE_RUN_MS})
+      where r.pool = ${pool} and r.key = ${key} and r.version = ${version} and v.value is not null
+        and (v.at, v.pool, v.key, v.version) > (${last.at}, ${last.pool}, ${last.key}, ${last.version})
+      order by v.at, v.pool, v.key, v.version limit ${PIECE}`;
+    yield rows;
+    if (rows.length < PIECE) return;
+    last = rows.at(-1) as VersionRow;
+  }
 }

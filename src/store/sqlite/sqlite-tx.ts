@@ -1,8 +1,12 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Failure } from "../../kernel/failure.ts";
 import type { Tx } from "../engine.ts";
 import type { SqlValue } from "../sql.ts";
 import type { WakeTopic } from "../wake.ts";
 import type { Connection } from "./connection.ts";
+
+/** A call never leaves the thread: a body of very many would keep timers and sockets from running. */
+const CALLS_BEFORE_YIELD = 200;
 
 /** One operation's view of the writer, until its body has ended. */
 export class SqliteTx implements Tx {
@@ -10,6 +14,7 @@ export class SqliteTx implements Tx {
   readonly topics: WakeTopic[] = [];
   wrote = false;
   #connection: Connection | undefined;
+  #calls = 0;
 
   constructor(label: string, connection: Connection) {
     this.label = label;
@@ -25,21 +30,25 @@ export class SqliteTx implements Tx {
   }
 
   async all<Row>(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<Row[]> {
+    if (++this.#calls % CALLS_BEFORE_YIELD === 0) await nextTurn();
     this.wrote ||= !isSelect(strings);
     return this.#live().all<Row>(strings, values);
   }
 
   async get<Row>(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<Row | undefined> {
+    if (++this.#calls % CALLS_BEFORE_YIELD === 0) await nextTurn();
     this.wrote ||= !isSelect(strings);
     return this.#live().get<Row>(strings, values);
   }
 
   async run(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<number> {
+    if (++this.#calls % CALLS_BEFORE_YIELD === 0) await nextTurn();
     this.wrote = true;
     return this.#live().run(strings, values);
   }
 
   async insert(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<number> {
+    if (++this.#calls % CALLS_BEFORE_YIELD === 0) await nextTurn();
     this.wrote = true;
     return this.#live().insert(strings, values);
   }
