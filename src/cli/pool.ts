@@ -42,7 +42,7 @@ export async function getEntry(
   }
   say(caption(entry));
   if (entry.spilled && !options.full) say("this is only the beginning; --full prints all of it");
-  print(typeof entry.value === "string" ? harmless(entry.value) : JSON.stringify(entry.value, null, 2));
+  print(harmless(typeof entry.value === "string" ? entry.value : JSON.stringify(entry.value, null, 2)));
   return 0;
 }
 

@@ -101,6 +101,26 @@ describe.each(PLACES)("pools under a second look, on %s", (_name, makePlace) => 
     expect(await pools.freshness(reader)).toMatchObject({ fresh: false, stale: [{ key: "k", read: 1, current: null }] });
   });
 
+  test("P5 what was external stays so for its reader when the pool it was in is gone", async () => {
+    const pools = await poolsOn(store, { house: OPEN });
+    const name = await locked((tx) => pools.createForRunIn(tx, "guildhall", "r1", { readers: ["*"], writers: ["*"] }));
+    await pools.write(alice, name, [{ key: "page", value: "from outside" }], { external: true });
+    await pools.write(alice, name, [{ key: "fine", value: 1 }]);
+    const [tainted, clean, outside] = [agent("bob", "r2"), agent("carol", "r3"), guest("dave")];
+    for (const reader of [tainted, outside]) await pools.read(reader, name, "page");
+    await pools.read(clean, name, "fine");
+    await locked((tx) => pools.sealIn(tx, "guildhall", name, 1_000));
+    await place.elapse(1_001);
+    await pools.sweep();
+    await expect(pools.read(OPERATOR, name, "page")).rejects.toMatchObject({ code: "request.not_found" });
+    const labelOf = async (caller: Caller, key: string) => (await pools.write(caller, "house", [{ key, value: 1 }]))[0]?.label;
+    expect(await labelOf(tainted, "a")).toBe("external");
+    expect(await labelOf(outside, "b")).toBe("external");
+    expect(await labelOf(clean, "c")).toBe("trusted");
+    expect(await pools.freshness(tainted)).toEqual({ fresh: true });
+    expect((await pools.blame(OPERATOR, "house", "a")).derivedFrom).toEqual([]);
+  });
+
   test("P5 differences that were shown are recorded, refused or only asked for", async () => {
     const pools = await poolsOn(store, { house: { ...OPEN, keys: { k: { policy: "last_write" } } } });
     const run = agent("alice", "r1");

@@ -1,4 +1,5 @@
 import type { Tx } from "../../store/engine.ts";
+import { list } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { lockHeads } from "./heads.ts";
 import { countUsage, UNLIMITED, UsageChange } from "./usage.ts";
@@ -25,6 +26,8 @@ export async function sweepExpired(store: Store): Promise<number> {
 type Due = VersionRow & { readonly last_version: number; readonly now: number };
 
 async function expire(store: Store, tx: Tx, pool: string, keys: readonly { pool: string; key: string }[]): Promise<number> {
+  // Another node may be removing the pool: locking a head that is gone would make it anew, and leave it behind.
+  if (store.kind === "postgres" && !(await tx.get`select 1 from pools where name = ${pool} for share`)) return 0;
   await lockHeads(store, tx, keys);
   const due: Due[] = [];
   for (const { key } of keys) {
@@ -70,11 +73,24 @@ async function removePiece(store: Store, tx: Tx, name: string): Promise<boolean>
   await tx.run`delete from pool_versions where pool = ${name} and key in (select key from pool_keys where pool = ${name} order by key limit ${KEYS_AT_ONCE})`;
   const keys =
     await tx.run`delete from pool_keys where pool = ${name} and key in (select key from pool_keys where pool = ${name} order by key limit ${KEYS_AT_ONCE})`;
-  const reads = await tx.run`delete from pool_reads where id in (select id from pool_reads where pool = ${name} limit ${READS_AT_ONCE})`;
+  const reads = await forgetReads(tx, name);
   if (keys === KEYS_AT_ONCE || reads === READS_AT_ONCE) return false;
   await tx.run`delete from pool_usage where pool = ${name}`;
   await store.blobs.release(tx, ["pool", name]);
   await tx.run`delete from pools where name = ${name}`;
   await store.ledger.append(tx, { type: "pool.removed", actor: GATEWAY, subject: ["pool", name], data: {} });
   return true;
+}
+
+/** Who has read something external goes on having read it: of all such reads one row for each reader and run is left. */
+async function forgetReads(tx: Tx, pool: string): Promise<number> {
+  const some = await tx.all<{ id: number }>`select id from pool_reads where pool = ${pool} order by id limit ${READS_AT_ONCE}`;
+  if (some.length === 0) return 0;
+  const ids = list(some.map(({ id }) => id));
+  await tx.run`insert into pool_reads (pool, key, version, agent, run, step, external, shown, first_at, last_at)
+    select '', '', 0, agent, run, null, 1, 1, min(first_at), max(last_at) from pool_reads where external = 1 and id in ${ids}
+    group by agent, run order by agent, run
+    on conflict (pool, key, version, agent, run) do update
+    set last_at = case when excluded.last_at > pool_reads.last_at then excluded.last_at else pool_reads.last_at end`;
+  return tx.run`delete from pool_reads where id in ${ids}`;
 }
