@@ -204,4 +204,73 @@ describe.each(PLACES)("pools under a second look, on %s", (_name, makePlace) => 
     over = true;
     expect((await retracting).retracted).toHaveLength(count + 2);
   });
+
+  test("V2 V7 heads and usage are right whoever writes, removes, withdraws, endorses and sweeps at once on two nodes", {
+    timeout: 60_000,
+  }, async () => {
+    const seed = 20_261_115;
+    let state = seed;
+    const random = (below: number): number => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+      return (state >> 8) % below;
+    };
+    const keys = {
+      list: { policy: "append" },
+      most: { policy: "max" },
+      loose: { policy: "last_write" },
+      brief: { policy: "last_write", ttl: 30 },
+    };
+    const first = await poolsOn(store, { house: { ...OPEN, keys }, annex: OPEN });
+    const other = await place.open();
+    const nodes = [
+      { store, pools: first },
+      { store: other, pools: new Pools(other) },
+    ];
+    const names = [...Object.keys(keys), "strict", "other"];
+    const worker = async (index: number): Promise<void> => {
+      const { store: own, pools } = nodes[index % 2] as (typeof nodes)[number];
+      for (let step = 0; step < 40; step++) {
+        const caller = agent(`w${random(3)}`, `r${random(4)}`);
+        const [key, pool] = [names[random(names.length)] as string, random(4) === 0 ? "annex" : "house"];
+        const target = { pool, key, version: 1 + random(12) };
+        const batch = names.slice(random(3), 3 + random(4)).map((one) => ({ key: one, value: random(100) }));
+        const work: (() => Promise<unknown>)[] = [
+          () => pools.write(caller, pool, [{ key, value: random(1_000) }], { external: random(3) === 0, ifFresh: random(3) === 0 }),
+          () => pools.write(caller, pool, batch, { ifFresh: random(3) === 0 }),
+          () => pools.write(caller, pool, [{ key, remove: true }]),
+          () => pools.read(caller, pool, key),
+          () => own.transact("retract", (tx) => pools.retractIn(tx, OPERATOR, target, "wrong"), "locked"),
+          () => own.transact("endorse", (tx) => pools.endorseIn(tx, OPERATOR, pool, key, target.version, "fine"), "locked"),
+          () => pools.sweep(),
+        ];
+        await (work[[0, 0, 0, 1, 1, 2, 3, 3, 4, 5, 6][random(11)] as number] as () => Promise<unknown>)().catch((error) => {
+          expect(error.code, `seed ${seed}`).toMatch(/^(pool|request)\./);
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, (_, index) => worker(index)));
+    const heads = await place.tamper(`select h.pool, h.key, h.current_version, h.last_version, h.size, h.agent,
+        (select max(version) from pool_versions v where v.pool = h.pool and v.key = h.key) as newest,
+        (select v.version from pool_versions v where v.pool = h.pool and v.key = h.key and v.retracted_seq is null order by version desc limit 1) as standing
+      from pool_keys h`);
+    const tombstones = await place.tamper("select pool, key, version from pool_versions where value is null");
+    const isTombstone = (pool: unknown, key: unknown, version: unknown): boolean =>
+      tombstones.some((row) => row.pool === pool && row.key === key && row.version === version);
+    const truth: Record<string, [number, number]> = {};
+    for (const { pool, key, current_version, last_version, standing, newest, size, agent: author } of heads) {
+      expect(Number(last_version)).toBe(Number(newest ?? 0));
+      expect([pool, key, current_version]).toEqual([pool, key, isTombstone(pool, key, standing) ? null : standing]);
+      if (current_version === null) continue;
+      for (const name of ["", author]) {
+        const [bytes, entries] = truth[`${pool}/${name}`] ?? [0, 0];
+        truth[`${pool}/${name}`] = [bytes + Number(size), entries + 1];
+      }
+    }
+    const usage = await place.tamper("select pool, agent, bytes, entries from pool_usage");
+    expect(usage.length).toBeGreaterThan(3);
+    for (const row of usage) {
+      const name = `${row.pool}/${row.agent}`;
+      expect([name, Number(row.bytes), Number(row.entries)]).toEqual([name, ...(truth[name] ?? [0, 0])]);
+    }
+  });
 });
