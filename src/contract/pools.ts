@@ -147,6 +147,11 @@ export const batch = z
       .array(z.strictObject({ id: identifier, fence: z.int() }))
       .max(MAX_BATCH)
       .optional(),
+    /** Refuse unless all of these are held, with these fences, until it is written: a holder that was overtaken writes nothing. */
+    claims: z
+      .array(z.strictObject({ resource: identifier, fence: z.int() }))
+      .max(MAX_BATCH)
+      .optional(),
     /** Refuse when something that this identity has read was changed meanwhile. */
     if_fresh: z.boolean().optional(),
   })

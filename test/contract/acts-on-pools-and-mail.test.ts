@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { retractEntryIn } from "../../src/acts/retract-entry.ts";
 import { writeAndAckIn } from "../../src/acts/write-and-ack.ts";
+import { newClaim } from "../../src/contract/claims.ts";
 import { mailReceive, newMail, type ReceivedMail } from "../../src/contract/mail.ts";
 import type { RetractionAnswer } from "../../src/contract/pools.ts";
 import { type Caller, OPERATOR } from "../../src/kernel/caller.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { idSource } from "../../src/kernel/ids.ts";
 import { systemRandom } from "../../src/kernel/random.ts";
+import { Claims } from "../../src/records/claims/claims.ts";
 import { Mailbox } from "../../src/records/mailbox/mailbox.ts";
 import type { Pools } from "../../src/records/pools/pools.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -23,6 +25,7 @@ describe.each(PLACES)("acts on pools and mail on %s", (_name, makePlace) => {
   let store: Store;
   let pools: Pools;
   let mailbox: Mailbox;
+  let claims: Claims;
 
   beforeEach(async () => {
     place = makePlace();
@@ -30,7 +33,9 @@ describe.each(PLACES)("acts on pools and mail on %s", (_name, makePlace) => {
     pools = await poolsOn(store, {
       shared: { readers: ["*"], writers: ["alice", "bob"] },
       private: { readers: ["carol"], writers: ["bob"] },
+      latest: { writers: ["*"], keys: { report: { policy: "last_write" } } },
     });
+    claims = new Claims(store, "node");
     mailbox = new Mailbox(store, newId, { perBox: 3 });
   });
   afterEach(() => place.remove());
@@ -108,7 +113,7 @@ describe.each(PLACES)("acts on pools and mail on %s", (_name, makePlace) => {
     const [mail] = (await received(ALICE)) as [ReceivedMail];
     const entries = await store.transact(
       "batch",
-      (tx) => writeAndAckIn({ pools, mailbox }, tx, ALICE, "shared", [{ key: "done", value: 1 }], [mail]),
+      (tx) => writeAndAckIn({ pools, mailbox, claims }, tx, ALICE, "shared", [{ key: "done", value: 1 }], { acks: [mail] }),
       "locked",
     );
     expect(entries).toMatchObject([{ key: "done", version: 1 }]);
@@ -122,7 +127,11 @@ describe.each(PLACES)("acts on pools and mail on %s", (_name, makePlace) => {
     await place.elapse(60_000);
     const [current] = (await received(ALICE)) as [ReceivedMail];
     const batch = (pool: string, ack: ReceivedMail[]) =>
-      store.transact("batch", (tx) => writeAndAckIn({ pools, mailbox }, tx, ALICE, pool, [{ key: "done", value: 1 }], ack), "locked");
+      store.transact(
+        "batch",
+        (tx) => writeAndAckIn({ pools, mailbox, claims }, tx, ALICE, pool, [{ key: "done", value: 1 }], { acks: ack }),
+        "locked",
+      );
     await expect(batch("shared", [late])).rejects.toMatchObject({ code: "mail.stale" });
     expect(await value("shared", "done")).toBeUndefined();
     await expect(batch("private", [current])).rejects.toMatchObject({ code: "request.not_found" });
@@ -130,5 +139,26 @@ describe.each(PLACES)("acts on pools and mail on %s", (_name, makePlace) => {
     await batch("shared", [current]);
     expect(await value("shared", "done")).toBe(1);
     expect((await mailbox.read(ALICE, current.id)).state).toBe("acked");
+  });
+
+  test("L2 D2 whoever has lost a claim writes nothing that hangs on it, whatever the key takes", async () => {
+    const take = async (who: Caller) => (await claims.take(who, newClaim.parse({ resource: "report", ttl_ms: 5_000 }))).claim;
+    const write = (who: Caller, ...held: { resource: string; fence: number }[]) =>
+      store.transact(
+        "batch",
+        (tx) => writeAndAckIn({ pools, mailbox, claims }, tx, who, "latest", [{ key: "report", value: who.name }], { claims: held }),
+        "locked",
+      );
+    const old = await take(ALICE);
+    await write(ALICE, old);
+    await place.elapse(5_001);
+    await expect(write(ALICE, old)).rejects.toMatchObject({ code: "claim.lost" });
+    const current = await take(BOB);
+    await write(BOB, current);
+    await expect(write(ALICE, old)).rejects.toMatchObject({ code: "claim.lost" });
+    // Another's fence is no key.
+    await expect(write(ALICE, current)).rejects.toMatchObject({ code: "claim.lost" });
+    await expect(write(BOB, current, { resource: "elsewhere", fence: current.fence })).rejects.toMatchObject({ code: "claim.lost" });
+    expect(await value("latest", "report")).toBe("bob");
   });
 });

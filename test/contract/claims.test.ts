@@ -102,17 +102,18 @@ describe.each(PLACES)("claims on %s", (_name, makePlace) => {
     const old = await fenceOf("paused");
     await place.elapse(TTL + 1);
     const current = await fenceOf("successor");
-    const write = (fence: number) =>
+    const write = (who: string, fence: number) =>
       store.transact(
         "write",
         async (tx) => {
-          await claims.guard(tx, FILE, fence);
+          await claims.guard(tx, guest(who), FILE, fence);
           await store.ledger.append(tx, { type: "daemon.started", actor: `${fence}`, subject: ["write"] });
         },
         "locked",
       );
-    await expect(write(old)).rejects.toMatchObject({ code: "fence.stale" });
-    await write(current);
+    await expect(write("paused", old)).rejects.toMatchObject(refusal.lost);
+    await expect(write("paused", current)).rejects.toMatchObject(refusal.lost);
+    await write("successor", current);
     expect((await events()).filter((event) => event.startsWith("daemon"))).toEqual([`daemon.started ${current}`]);
   });
 
@@ -123,7 +124,7 @@ describe.each(PLACES)("claims on %s", (_name, makePlace) => {
     const writing = store.transact(
       "write",
       async (tx) => {
-        await claims.guard(tx, FILE, fence);
+        await claims.guard(tx, guest("a"), FILE, fence);
         order.push("guarded");
         if (place.kind === "postgres") await new Promise((resolve) => setTimeout(resolve, 150));
         order.push("written");
@@ -140,11 +141,11 @@ describe.each(PLACES)("claims on %s", (_name, makePlace) => {
 
   test("L2 a guard is satisfied by a pattern that covers the resource, and by no other claim", async () => {
     const fence = await fenceOf("a", "repo/src/**");
-    const guard = (resource: string) => store.transact("guard", (tx) => claims.guard(tx, resource, fence), "locked");
+    const guard = (resource: string) => store.transact("guard", (tx) => claims.guard(tx, guest("a"), resource, fence), "locked");
     await guard("repo/src/deep/x.ts");
     await guard("repo/src/**");
-    await expect(guard("repo/docs/x.md")).rejects.toMatchObject({ code: "fence.stale" });
-    await expect(guard("repo/**")).rejects.toMatchObject({ code: "fence.stale" });
+    await expect(guard("repo/docs/x.md")).rejects.toMatchObject(refusal.lost);
+    await expect(guard("repo/**")).rejects.toMatchObject(refusal.lost);
   });
 
   // On SQLite the machine that has the file has the only clock there is.

@@ -105,7 +105,7 @@ class Use implements fc.AsyncCommand<Model, Real> {
     const { resource, fence } = model.known[this.pick % model.known.length] as Model["known"][number];
     const held = live(model).find((claim) => claim.fence === fence);
     const own = held?.holder === this.holder;
-    const succeeds = async (work: Promise<unknown>, code: "claim.lost" | "fence.stale"): Promise<boolean> =>
+    const succeeds = async (work: Promise<unknown>, code: "claim.lost"): Promise<boolean> =>
       work.then(
         () => true,
         (error: unknown) => {
@@ -123,8 +123,8 @@ class Use implements fc.AsyncCommand<Model, Real> {
         if (own) model.claims = model.claims.filter((claim) => claim !== held);
         return;
       default: {
-        const guarding = store.transact("guard", (tx) => claims.guard(tx, resource, fence), "locked");
-        expect(await succeeds(guarding, "fence.stale")).toBe(held !== undefined);
+        const guarding = store.transact("guard", (tx) => claims.guard(tx, guest(this.holder), resource, fence), "locked");
+        expect(await succeeds(guarding, "claim.lost")).toBe(own);
       }
     }
   }

@@ -43,7 +43,7 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...tokenRoutes(parts.access),
     ...claimsRoutes(parts.claims),
     ...mailRoutes(parts.mailbox),
-    ...poolsRoutes({ pools: parts.agreement.pools, mailbox: parts.mailbox }),
+    ...poolsRoutes({ pools: parts.agreement.pools, mailbox: parts.mailbox, claims: parts.claims }),
     ...proposalsRoutes(parts.agreement, parts.newId),
     ...guestRoutes(parts),
     ...mcpRoutes(parts.mcp),

@@ -10,6 +10,7 @@ import { systemClock } from "../../kernel/clock.ts";
 import { idSource } from "../../kernel/ids.ts";
 import { systemRandom } from "../../kernel/random.ts";
 import { Access } from "../../records/access/access.ts";
+import { Claims } from "../../records/claims/claims.ts";
 import { Mailbox } from "../../records/mailbox/mailbox.ts";
 import { Pools } from "../../records/pools/pools.ts";
 import { openStore, type Store } from "../../store/store.ts";
@@ -35,7 +36,7 @@ beforeAll(async () => {
   app = createApp({
     store,
     log: { info: () => {}, warn: () => {}, error: () => {} },
-    routes: poolsRoutes({ pools: new Pools(store), mailbox }),
+    routes: poolsRoutes({ pools: new Pools(store), mailbox, claims: new Claims(store, "node") }),
     authenticate: operatorOr(OPERATOR_TOKEN, (token) => access.authenticate(token)),
     stillValid: (ids) => access.stillValid(ids),
     host: "127.0.0.1",

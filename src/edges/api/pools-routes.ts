@@ -29,6 +29,7 @@ import {
   snapshotQuery,
   watchQuery,
 } from "../../contract/pools.ts";
+import type { Claims } from "../../records/claims/claims.ts";
 import type { Mailbox } from "../../records/mailbox/mailbox.ts";
 import { noEntry } from "../../records/pools/access.ts";
 import type { Pools } from "../../records/pools/pools.ts";
@@ -39,6 +40,7 @@ import { LOOKERS, MEMBERS, OPERATORS, type Route, route, stream } from "./route.
 export interface PoolRouteParts {
   readonly pools: Pools;
   readonly mailbox: Mailbox;
+  readonly claims: Claims;
 }
 
 /** A value takes more room in a request than in the pool: spaces, escapes, and what stands around it. */
@@ -94,7 +96,7 @@ function poolRoutes(parts: PoolRouteParts): Route[] {
     route({
       method: "POST",
       path: "/api/pools/:pool/batch",
-      summary: "Write several entries and acknowledge mail, all or nothing",
+      summary: "Write several entries and acknowledge mail, while claims are held, all or nothing",
       allow: MEMBERS,
       body: batch,
       maxBodyBytes: async (caller, { pool = "" }) => WRAPPING * (await pools.largestWrite(caller, pool)),
@@ -108,7 +110,7 @@ function poolRoutes(parts: PoolRouteParts): Route[] {
         const options = body.if_fresh ? { ifFresh: true } : {};
         try {
           return await transact("write batch", async (tx) => {
-            const entries = await writeAndAckIn(parts, tx, caller, params.pool, writes, body.ack ?? [], options);
+            const entries = await writeAndAckIn(parts, tx, caller, params.pool, writes, { acks: body.ack, claims: body.claims }, options);
             return { status: 200, body: { entries } };
           });
         } catch (error) {

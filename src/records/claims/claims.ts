@@ -128,13 +128,13 @@ export class Claims {
     return rows.length;
   }
 
-  /** Stops the transaction unless the fence holds this resource now, and keeps it held until the transaction ends. */
-  async guard(tx: Tx, resource: string, fence: number): Promise<void> {
+  /** Stops the transaction unless the caller holds this resource with this fence now, and keeps it held until the transaction ends. */
+  async guard(tx: Tx, caller: Caller, resource: string, fence: number): Promise<void> {
     const row = await tx.get<{ name: string }>`select name from claims
-      where fence = ${fence} and expires_at > now_ms() ${this.#store.dialect.forUpdate}`;
+      where fence = ${fence} and ${mayTouch(caller)} and expires_at > now_ms() ${this.#store.dialect.forUpdate}`;
     const asked = parseResource(resource);
     const covered = row && (row.name === resource || (!asked.pattern && overlaps(asked, row.name)));
-    if (!covered) throw new Failure("fence.stale", `the claim on "${resource}" with fence ${fence} is no longer held`);
+    if (!covered) throw lost(resource, fence);
   }
 
   /** Names are common ground: every caller sees who holds what. */
