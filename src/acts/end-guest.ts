@@ -13,8 +13,8 @@ const GATEWAY = "guildhall";
 const AT_ONCE = 50;
 
 /**
- * A guest leaves. What it holds under a name that the gateway chose is free at once: the next one to bear that name must not be taken
- * for its holder. A name that was asked for may come back, and its claims wait for it until they expire.
+ * A guest leaves. What it holds under a name that the gateway chose is free at once: nobody will bear that name again and come back
+ * for it. A name that was asked for may come back, and its claims wait for it until they expire.
  */
 export async function endGuestIn(
   tx: Tx,

@@ -9,12 +9,13 @@ import type { Store } from "../../store/store.ts";
 import type { Access } from "./access.ts";
 import { callerOf, type KnownAgents } from "./token-scope.ts";
 
-const MAX_GUESTS = 1_000;
+/** So many names are tried, before a guest is told that there is none. */
+const MAX_TRIES = 1_000;
 const CLIENT_LENGTH = 40;
 
 export interface EndedGuest {
   readonly name: string;
-  /** The gateway chose its name: whoever bears it next is somebody else. */
+  /** The gateway chose its name, and gives it to nobody again. */
   readonly numbered: boolean;
 }
 
@@ -49,7 +50,7 @@ export class Guests {
 
   async joinIn(tx: Tx, by: Caller, wanted: z.output<typeof newGuest>): Promise<JoinedGuest> {
     await this.#refuseCutOff(tx, wanted.was?.id);
-    for (const { name, numbered } of this.#names(wanted)) {
+    for await (const { name, numbered } of this.#names(tx, wanted)) {
       if (!this.#mayBear(name, name === wanted.name)) continue;
       const other = await tx.get`select 1 from tokens where scope = ${`guest:${name}`} and revoked_at is null limit 1`;
       if (other) continue;
@@ -63,7 +64,7 @@ export class Guests {
       await tx.run`update guests set token = ${id} where name = ${name}`;
       return { name, id, token, expiresAt: row.expires_at };
     }
-    throw new Failure("request.busy", `${MAX_GUESTS} guests of this name are here already`);
+    throw new Failure("request.busy", `${MAX_TRIES} names for this guest are taken already`);
   }
 
   async renew(caller: Caller): Promise<GuestLease> {
@@ -159,12 +160,17 @@ export class Guests {
     );
   }
 
-  *#names({ client, name, was }: z.output<typeof newGuest>): Generator<{ readonly name: string; readonly numbered: boolean }> {
+  /** Without a name that it asks for it gets a number that nobody had: what was sent to another must never be its own. */
+  async *#names(
+    tx: Tx,
+    { client, name, was }: z.output<typeof newGuest>,
+  ): AsyncGenerator<{ readonly name: string; readonly numbered: boolean }> {
     const base = name ?? baseOf(client);
     const numbered = name === undefined;
     if (was && new RegExp(`^${base}(-\\d+)?$`).test(was.name)) yield { name: was.name, numbered };
     if (!numbered) yield { name: base, numbered };
-    for (let number = numbered ? 1 : 2; number <= MAX_GUESTS; number++) yield { name: `${base}-${number}`, numbered };
+    for (let tried = 1; tried <= MAX_TRIES; tried++)
+      yield { name: `${base}-${numbered ? await drawNumber(tx, base) : tried + 1}`, numbered };
   }
 
   /** A name that was asked for and cannot be had is told; one that was made up is left out. */
@@ -183,6 +189,12 @@ export class Guests {
     if (revoked)
       throw new Failure("request.forbidden", "this guest's token was revoked", { hint: "Ask the operator why, then start anew." });
   }
+}
+
+async function drawNumber(tx: Tx, base: string): Promise<number> {
+  const row = await tx.get<{ last: number }>`insert into guest_numbers (client, last) values (${base}, 1)
+    on conflict (client) do update set last = guest_numbers.last + 1 returning last`;
+  return row?.last ?? 1;
 }
 
 function baseOf(client: string): string {

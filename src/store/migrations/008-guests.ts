@@ -22,5 +22,10 @@ export const guests: Migration = {
       postgres: `create table guest_sessions (session text collate "C" primary key, token text not null, noted_at bigint not null)`,
     },
     "create index guest_sessions_by_token on guest_sessions (token)",
+    // The last number given to a guest of each client. It only grows: mail, votes and entries of a name outlive its bearer.
+    {
+      sqlite: "create table guest_numbers (client text primary key, last bigint not null) without rowid",
+      postgres: `create table guest_numbers (client text collate "C" primary key, last bigint not null)`,
+    },
   ],
 };
