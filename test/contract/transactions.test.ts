@@ -242,4 +242,19 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
     await store.close();
     await expect(store.transact("late", (tx) => put(tx, "late", 1))).rejects.toThrow();
   });
+
+  test.each([
+    ["reads", () => store.read.get`select count(*) as count from ledger`],
+    ["snapshots", () => store.snapshot((reads) => reads.get`select count(*) as count from ledger`)],
+  ])("whoever does nothing but %s does not keep writers and timers from running", async (_what, look) => {
+    let looking = true;
+    const looks = Array.from({ length: 4 }, async () => {
+      while (looking) await look();
+    });
+    await store.transact("write", (tx) => store.ledger.append(tx, { type: "daemon.started", actor: "test", subject: [] }));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    looking = false;
+    await Promise.all(looks);
+    expect(await store.ledger.read(0, 10)).toHaveLength(1);
+  });
 });

@@ -82,8 +82,8 @@ export class SqliteEngine implements Engine {
     const connection = await this.#borrow();
     let since = performance.now();
     const guarded = async <R>(read: () => R): Promise<R> => {
-      if (performance.now() - since > SNAPSHOT_YIELD_MS) {
-        await nextTick();
+      if (++this.#readsSinceYield > READS_BEFORE_YIELD || performance.now() - since > SNAPSHOT_YIELD_MS) {
+        await this.#letOthersRun();
         since = performance.now();
       }
       return read();
@@ -112,11 +112,7 @@ export class SqliteEngine implements Engine {
 
   /** The reader stands apart from the writer: in the middle of a batch the writer sees rows that are not committed yet. */
   async #read<T>(read: (reader: Connection) => T): Promise<T> {
-    // These reads never leave the thread: a caller that loops over them would keep timers and sockets, the writer too, from running.
-    if (++this.#readsSinceYield > READS_BEFORE_YIELD) {
-      this.#readsSinceYield = 0;
-      await nextTick();
-    }
+    if (++this.#readsSinceYield > READS_BEFORE_YIELD) await this.#letOthersRun();
     for (let attempt = 1; ; attempt++) {
       try {
         this.#reader ??= this.#openReader();
@@ -126,6 +122,12 @@ export class SqliteEngine implements Engine {
         await sleep(Math.min(50, attempt));
       }
     }
+  }
+
+  /** Reads never leave the thread: a caller that loops over them would keep timers and sockets, the writer too, from running. */
+  async #letOthersRun(): Promise<void> {
+    this.#readsSinceYield = 0;
+    await nextTick();
   }
 
   async #borrow(): Promise<Connection> {
