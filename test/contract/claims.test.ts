@@ -98,6 +98,14 @@ describe.each(PLACES)("claims on %s", (_name, makePlace) => {
     }
   });
 
+  test("L1 what a holder was told stands: asking again for less time takes none away", async () => {
+    const fence = await fenceOf("a");
+    expect((await claims.renew(guest("a"), { resource: FILE, fence, ttl_ms: 1 })).fence).toBe(fence);
+    await ask("a", FILE, { ttl_ms: 1 });
+    await place.elapse(TTL / 2);
+    await expect(ask("b")).rejects.toMatchObject(refusal.held);
+  });
+
   test("L2 a holder that was stopped past its time and goes on is refused", async () => {
     const old = await fenceOf("paused");
     await place.elapse(TTL + 1);

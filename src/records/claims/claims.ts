@@ -4,7 +4,7 @@ import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import { TimeSlice } from "../../kernel/time-slice.ts";
 import type { Tx } from "../../store/engine.ts";
-import { code, list, sql } from "../../store/sql.ts";
+import { code, list, type SqlFragment, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { forgetUnusedLocks, lockFor } from "./claim-locks.ts";
 import { type Asked, type Blocker, type ClaimRow, claimOf, lookAround, NOW, type Surroundings } from "./claim-rows.ts";
@@ -96,11 +96,10 @@ export class Claims {
     return this.#store.transact("renew claim", (tx) => this.renewIn(tx, caller, renewal), "locked");
   }
 
-  /** One that was lost is never revived; beyond its longest time it cannot be held. */
+  /** One that was lost is never revived; beyond its longest time it cannot be held. Giving it up early is `release`. */
   async renewIn(tx: Tx, caller: Caller, { resource, fence, ttl_ms: ttlMs }: ClaimRenewal): Promise<Claim> {
     mustBeMember(caller);
-    const row = await tx.get<ClaimRow>`update claims set expires_at =
-        case when max_until < now_ms() + cast(${ttlMs} as bigint) then max_until else now_ms() + cast(${ttlMs} as bigint) end
+    const row = await tx.get<ClaimRow>`update claims set expires_at = ${longer(ttlMs)}
       where fence = ${fence} and name = ${resource} and ${mayTouch(caller)} and expires_at > now_ms() returning ${COLUMNS}`;
     if (!row) throw lost(resource, fence);
     await this.#tell(tx, "claim.renewed", caller.name, row);
@@ -266,12 +265,16 @@ export class Claims {
   }
 }
 
-/** Longer, never shorter, and never weaker: a second part of the same agent must not take away what the first relies on. */
-async function extend(tx: Tx, fence: number, mode: Asked["mode"], ttlMs: number): Promise<ClaimRow> {
+/** Longer, never shorter: a second part of the same agent must not take away what the first was told and relies on. */
+function longer(ttlMs: number): SqlFragment {
   const wanted = sql`now_ms() + cast(${ttlMs} as bigint)`;
+  return sql`case when max_until < ${wanted} then max_until when expires_at > ${wanted} then expires_at else ${wanted} end`;
+}
+
+/** Never weaker either. */
+async function extend(tx: Tx, fence: number, mode: Asked["mode"], ttlMs: number): Promise<ClaimRow> {
   const row = await tx.get<ClaimRow>`update claims set mode = case when ${mode} = 'exclusive' then 'exclusive' else mode end,
-      expires_at = case when max_until < ${wanted} then max_until when expires_at > ${wanted} then expires_at else ${wanted} end
-    where fence = ${fence} returning ${COLUMNS}`;
+      expires_at = ${longer(ttlMs)} where fence = ${fence} returning ${COLUMNS}`;
   return row as ClaimRow;
 }
 
