@@ -5,13 +5,26 @@ const shared = { pool: "threads" as const, isolate: false, testTimeout: 30_000, 
 /** Most tests wait for processes, servers and clocks, so that there are more of them at once than a small machine has cores. */
 const maxWorkers = Math.max(3, availableParallelism());
 
+const servers = ["test/global-setup.ts"];
+
 // `unit` is what `npm run check` runs: no PostgreSQL, no child processes. `full` is the rest, and needs the server of global-setup.
+// `chaos` comes after it, one file at a time: what it kills must have had the time to get somewhere.
 export default defineConfig({
   test: {
     maxWorkers,
     projects: [
       { test: { ...shared, name: "unit", include: ["src/**/*.test.ts", "test/*.test.ts"] } },
-      { test: { ...shared, name: "full", include: ["test/*/**/*.test.ts"], globalSetup: ["test/global-setup.ts"] } },
+      { test: { ...shared, name: "full", include: ["test/*/**/*.test.ts"], exclude: ["test/chaos/**"], globalSetup: servers } },
+      {
+        test: {
+          ...shared,
+          name: "chaos",
+          include: ["test/chaos/**/*.test.ts"],
+          globalSetup: servers,
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
     ],
   },
 });

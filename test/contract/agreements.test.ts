@@ -159,10 +159,8 @@ describe.each(PLACES)("agreements on %s", (_name, makePlace) => {
     const before = [await vote(committed, "bob"), await vote(aborted, "bob", "veto")];
     for (const proposal of [committed, aborted]) {
       await expect(vote(proposal, "alice", "veto")).rejects.toMatchObject({ code: "proposal.closed" });
-      await expect(vote(proposal, "carol")).rejects.toMatchObject({
-        code: "proposal.closed",
-        details: { state: (await read(proposal)).state },
-      });
+      const { state } = await read(proposal);
+      await expect(vote(proposal, "carol")).rejects.toMatchObject({ code: "proposal.closed", details: { state } });
       expect(await vote(proposal, "bob", "no")).toMatchObject({ votes: [{ voter: "bob" }] });
     }
     await place.elapse(60_001);
