@@ -143,7 +143,10 @@ class ChaosRun {
         // The point that was hit least, so that all of them come up.
         const point = POINTS.reduce((a, b) => ((this.#hits[b] as number) < (this.#hits[a] as number) ? b : a)) as CrashPoint;
         const victim = new Victim(
-          { ...this.#plan(place, "work"), crash: { point, hit: 1 + Math.floor(this.#random.fraction() * 25) } },
+          {
+            ...this.#plan(place, "work"),
+            crash: { point, hit: 1 + Math.floor(this.#random.fraction() * (this.#hits[point] === 0 ? 3 : 25)) },
+          },
           hear,
         );
         const ended = await Promise.race([victim.ended, sleep(8_000).then(() => undefined)]);
