@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { resourceOfFile } from "./file-resource.ts";
 
-const workspace = { repository: "shop~0123abcd", tops: ["/work/shop", "/home/me/shop"], prefix: "packages/a/" };
+const workspace = { repository: "shop~0123abcd", tops: ["/code/shop", "/home/me/shop"], prefix: "packages/a/" };
 
 test.each([
   ["x.ts", "packages/a/x.ts"],
   ["./src/**", "packages/a/src/**"],
   ["../b/x.ts", "packages/b/x.ts"],
-  ["/work/shop/x.ts", "x.ts"],
+  ["/code/shop/x.ts", "x.ts"],
   ["/home/me/shop/src/x.ts", "src/x.ts"],
-  ["/work/shop", "**"],
+  ["/code/shop", "**"],
   ["src/", "packages/a/src/**"],
   ["app/[id]/page.tsx", "packages/a/app/[id]/page.tsx"],
   ["../../x.ts", "x.ts"],
@@ -17,7 +17,7 @@ test.each([
   expect(resourceOfFile(workspace, file)).toBe(`repo/shop~0123abcd/${path}`);
 });
 
-test.each(["../../../x.ts", "/work/shopping/x.ts", "/etc/passwd", "/work/shop/../x", "src/{a,b}.ts", "a?.ts"])("%s is refused", (file) => {
+test.each(["../../../x.ts", "/code/shopping/x.ts", "/etc/passwd", "/code/shop/../x", "src/{a,b}.ts", "a?.ts"])("%s is refused", (file) => {
   expect(() => resourceOfFile(workspace, file)).toThrow(expect.objectContaining({ code: "request.malformed" }));
 });
 
