@@ -1,54 +1,160 @@
 import { z } from "zod";
+import { binding } from "./bindings.ts";
 import { poolsConfig } from "./pools.ts";
+import { secret } from "./secret.ts";
 import { RESERVED_NAMES } from "./tokens.ts";
+import { toolRules } from "./tools.ts";
 
-/** Ids become folder names and parts of session keys, so they are plain. */
-const agentId = z
+/** Ids become folder names and parts of session keys: no upper case, so that two never share a folder, and no look-alikes. */
+export const agentId = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "an agent's id is 1 to 64 letters, digits, _ and -")
-  .refine((id) => !RESERVED_NAMES.includes(id.toLowerCase()), "this name is reserved; an agent needs another");
+  .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, "an agent's id is 1 to 64 lowercase letters, digits, _ and -, and begins with a letter or digit")
+  .refine((id) => !RESERVED_NAMES.includes(id), "this name is reserved; an agent needs another");
 const roleName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "a role is 1 to 64 letters, digits, _ and -");
 const modelName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]*\/\S+$/, "expected <provider>/<model>, for example offline/demo")
   .max(200);
 const personality = z.string().max(100_000);
+const envName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,199}$/, "the name of a variable is letters, digits and _");
+/** `<platform>:<sender id>`, as the platform knows the person. */
+const personId = z.string().regex(/^[a-z0-9][a-z0-9_-]*:.{1,256}$/u, "expected <platform>:<sender id>, for example telegram:7");
+const url = z.url({ protocol: /^https?$/, error: "expected an address such as http://127.0.0.1:8000" });
 
-const agentConfig = z
-  .strictObject({
-    default: z.boolean().optional(),
-    model: modelName.optional(),
-    personality: personality.optional(),
-    roles: z.array(roleName).max(50).optional(),
-  })
-  // `coder:` with nothing after it is an agent that inherits everything.
-  .nullable()
-  .transform((agent) => agent ?? {});
+export const DM_SCOPES = ["main", "per-peer", "per-channel-peer", "per-account-channel-peer"] as const;
+export type DmScope = (typeof DM_SCOPES)[number];
+export const GROUP_SCOPES = ["chat", "per-peer"] as const;
+export type GroupScope = (typeof GROUP_SCOPES)[number];
+export const PLACE_SCOPES = ["agent", "chat", "topic"] as const;
+export type PlaceScope = (typeof PLACE_SCOPES)[number];
+const SANDBOXES = ["auto", "bubblewrap", "none"] as const;
 
-export type AgentConfig = z.output<typeof agentConfig>;
+const budget = z.strictObject({
+  usd_per_day: z.number().positive().optional(),
+  usd_per_task: z.number().positive().optional(),
+  tokens_per_day: z.int().positive().optional(),
+  tokens_per_task: z.int().positive().optional(),
+});
+
+/** What an agent inherits where it says nothing itself. */
+const inherited = {
+  model: modelName.optional(),
+  personality: personality.optional(),
+  tools: toolRules.optional(),
+  budget: budget.optional(),
+  sandbox: z.enum(SANDBOXES).optional(),
+  dm_scope: z.enum(DM_SCOPES).optional(),
+  group_scope: z.enum(GROUP_SCOPES).optional(),
+  memory_scope: z.enum(PLACE_SCOPES).optional(),
+  workspace_scope: z.enum(PLACE_SCOPES).optional(),
+};
+
+const sharedPath = z.strictObject({
+  path: z.string().min(1).max(4_096),
+  mode: z.enum(["ro", "rw"]).default("ro"),
+  /** Its name below `shared/` in the workspace; the last part of the path when absent. */
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "expected letters, digits, dots, _ and -")
+    .optional(),
+});
+export type SharedPath = z.output<typeof sharedPath>;
+
+/** `[ops]`, or `[{ id: ops, rights: own }]`: only then does it keep rights that its caller lacks. */
+const delegate = z
+  .union([z.string(), z.strictObject({ id: z.string(), rights: z.enum(["narrowed", "own"]).default("narrowed") })])
+  .transform((written) => (typeof written === "string" ? { id: written, rights: "narrowed" as const } : written));
+const subagents = z.strictObject({
+  model: modelName.optional(),
+  max_depth: z.int().min(0).max(10).default(2),
+  max_children: z.int().min(0).max(100).default(5),
+  agents: z.array(delegate).max(1_000).default([]),
+});
+
+const sees = z
+  .union([z.literal("*"), z.array(z.string()).max(1_000)])
+  .transform((written): readonly string[] => (written === "*" ? ["*"] : written));
+
+const mcpName = z.string().regex(/^[a-z0-9](?:[a-z0-9-]|_(?!_)){0,31}$/, "a server's name is lowercase letters, digits, - and single _");
+const mcpServer = z.union([
+  z.strictObject({ command: z.string().min(1), args: z.array(z.string()).default([]), env: z.record(envName, secret).default({}) }),
+  z.strictObject({ url, headers: z.record(z.string(), secret).default({}) }),
+]);
+
+export const AGENT_STATES = ["active", "paused", "archived"] as const;
+
+const agentKeys = z.strictObject({
+  default: z.boolean().optional(),
+  /** `guildhall agents pause|resume|archive` write it. */
+  state: z.enum(AGENT_STATES).default("active"),
+  ...inherited,
+  roles: z.array(roleName).max(50).default([]),
+  shared_paths: z.array(sharedPath).max(100).default([]),
+  subagents: subagents.prefault({}),
+  sees: sees.default([]),
+  mcp: z.record(mcpName, mcpServer).default({}),
+  env: z.record(envName, secret).default({}),
+});
+export type AgentConfig = z.output<typeof agentKeys>;
+
+/** `coder:` with nothing after it is an agent that inherits everything. */
+const agentConfig = agentKeys.nullable().transform((agent): AgentConfig => agent ?? agentKeys.parse({}));
 
 const agentsConfig = z
   .record(agentId, agentConfig)
   .refine((agents) => Object.keys(agents).length > 0, "expected at least one agent; without the key `agents` there is one, `main`")
   .superRefine((agents, context) => {
     const ids = Object.keys(agents);
-    for (const [index, id] of ids.entries()) {
-      const twin = ids.slice(0, index).find((other) => other.toLowerCase() === id.toLowerCase());
-      // Their folders would be one and the same where file names ignore case.
-      if (twin) context.addIssue({ code: "custom", path: [id], message: `"${id}" and "${twin}" differ in upper and lower case only` });
-    }
-    const [, second] = ids.filter((id) => agents[id]?.default);
-    if (second) context.addIssue({ code: "custom", path: [second, "default"], message: "only one agent can be the default" });
+    const complain = (path: (string | number)[], message: string): void => void context.addIssue({ code: "custom", path, message });
+    for (const second of ids.filter((id) => agents[id]?.default).slice(1))
+      complain([second, "default"], "only one agent can be the default");
     if (ids.length > 0 && defaultAgentOf(agents) === undefined)
-      context.addIssue({ code: "custom", path: [], message: "expected one agent with `default: true`, or one named `main`" });
+      complain([], "expected one agent with `default: true`, or one named `main`");
   });
 
-/** What is read today; everything else is refused, so that no key is ignored in silence. */
+const provider = z.strictObject({
+  type: z.enum(["openai-compatible", "openai", "anthropic", "google", "openrouter", "ollama"]).default("openai-compatible"),
+  base_url: url.optional(),
+  api_key: secret.optional(),
+});
+
+const account = {
+  token: secret.optional(),
+  /** Whose messages are taken: sender ids, or "*"; empty: only paired ones. */
+  allow: z.array(z.union([z.string(), z.int().transform(String)])).default([]),
+  require_mention: z.boolean().default(true),
+  api_url: url.optional(),
+};
+const channel = z.strictObject({ ...account, accounts: z.record(z.string().min(1).max(128), z.strictObject(account)).optional() });
+
+/** The config as it is written and as it is read. Unknown keys are refused, so that none is ignored in silence. */
 export const configSchema = z.strictObject({
-  model: modelName.optional(),
-  personality: personality.optional(),
+  ...inherited,
+  /** One-off children of `delegate_task`. */
+  subagent: z.strictObject({ model: modelName.optional() }).prefault({}),
   unrouted: z.enum(["default", "refuse"]).default("default"),
-  agents: agentsConfig.default({ main: {} }),
+  owners: z.array(personId).max(1_000).default([]),
+  identities: z
+    .record(z.string().min(1).max(256), z.array(personId).max(100))
+    .superRefine((identities, context) => {
+      const taken = new Map<string, string>();
+      for (const [name, ids] of Object.entries(identities))
+        for (const [index, id] of ids.entries()) {
+          const other = taken.get(id);
+          if (other !== undefined)
+            context.addIssue({ code: "custom", path: [name, index], message: `"${id}" is linked to "${other}" already` });
+          taken.set(id, name);
+        }
+    })
+    .default({}),
+  providers: z
+    .record(z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, "a provider's name is lowercase letters, digits, _ and -"), provider)
+    .default({}),
+  agents: agentsConfig.prefault({ main: {} }),
+  bindings: z.array(binding).max(100_000).default([]),
+  channels: z
+    .record(z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, "a channel's name is lowercase letters, digits, _ and -"), channel)
+    .default({}),
   pools: poolsConfig.default({}),
   store: z
     .string()
@@ -60,7 +166,7 @@ export const configSchema = z.strictObject({
 export type Config = z.output<typeof configSchema>;
 
 /** The agent with `default: true`; else `main`; else the only one. */
-export function defaultAgentOf(agents: Readonly<Record<string, AgentConfig>>): string | undefined {
+export function defaultAgentOf(agents: Readonly<Record<string, { readonly default?: boolean | undefined }>>): string | undefined {
   const ids = Object.keys(agents);
   return ids.find((id) => agents[id]?.default) ?? ids.find((id) => id === "main") ?? (ids.length === 1 ? ids[0] : undefined);
 }

@@ -4,7 +4,7 @@ import { z } from "zod";
 export const RESERVED_NAMES: readonly string[] = ["operator", "reader", "guildhall", "*"];
 
 const SCOPE =
-  /^(operator|read|agent:[A-Za-z0-9][A-Za-z0-9_-]{0,63}|guest:[a-z0-9_-]{1,64}|channel:[a-z0-9][a-z0-9_-]{0,63}(\/[A-Za-z0-9._@+-]{1,128})?)$/;
+  /^(operator|read|agent:[a-z0-9][a-z0-9_-]{0,63}|guest:[a-z0-9_-]{1,64}|channel:[a-z0-9][a-z0-9_-]{0,63}(\/[A-Za-z0-9._@+-]{1,128})?)$/;
 
 export const tokenScope = z
   .string()

@@ -1,12 +1,18 @@
 import { Failure } from "../kernel/failure.ts";
 
+/** Something to correct in a config, and where. */
 export interface ConfigProblem {
+  readonly severity: "error" | "warning";
+  /** What kind of problem, for programs: `config.unknown_key`, `binding.shadowed`, … */
+  readonly code: string;
   readonly file: string;
   readonly line: number;
   readonly column: number;
   /** The key, dots between its parts; empty for the whole file. */
   readonly path: string;
   readonly message: string;
+  /** What to write instead. */
+  readonly fix: string;
 }
 
 /** The first problem in words, all of them in the details. */
@@ -14,9 +20,10 @@ export function configFailure(problems: readonly ConfigProblem[], cause?: unknow
   const [first] = problems;
   if (!first) return new Failure("internal.bug", "a config was refused without a problem", { cause });
   const more = problems.length === 1 ? "" : ` (and ${problems.length - 1} more)`;
-  const key = first.path === "" ? "" : `${first.path}: `;
-  return new Failure("config.invalid", `${first.file}:${first.line}:${first.column}: ${key}${first.message}${more}`, {
-    cause,
-    details: { problems },
-  });
+  return new Failure("config.invalid", `${inWords(first)}${more}`, { cause, details: { problems } });
+}
+
+/** `file:line:column: key: what is wrong`. */
+export function inWords({ file, line, column, path, message }: ConfigProblem): string {
+  return `${file}:${line}:${column}: ${path === "" ? "" : `${path}: `}${message}`;
 }

@@ -2,17 +2,28 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { type Config, configSchema } from "../contract/config.ts";
+import { sha256 } from "../kernel/canonical-json.ts";
 import { Failure } from "../kernel/failure.ts";
-import { configFailure } from "./config-problem.ts";
+import { type ConfigProblem, configFailure } from "./config-problem.ts";
 import { type Environment, homeOf, type Whereabouts } from "./home.ts";
 import { validateConfig } from "./validate-config.ts";
-import { readYaml } from "./yaml-source.ts";
+import { type ConfigPath, type Origin, readYaml } from "./yaml-source.ts";
 
 export interface Settings {
   readonly home: string;
   /** Null: there is no file, and everything is as by default. */
   readonly configFile: string | null;
+  /** The file as it is written, `${NAME}` not replaced; empty without a file. */
+  readonly configText: string;
+  /** Of the text: what an edit must have been based on, and what tells two revisions apart. */
+  readonly configHash: string;
+  /** Agents whose section is broken are in it with nothing but their default flag. */
   readonly config: Config;
+  /** Agents whose own section is broken, by id as written, with everything that is wrong in it. */
+  readonly quarantined: ReadonlyMap<string, readonly ConfigProblem[]>;
+  readonly warnings: readonly ConfigProblem[];
+  /** Where a value stands in the file; null without one, and for values that nobody wrote. */
+  originOf(path: ConfigPath): Origin | null;
   /** `sqlite:<path>` or `postgres://…`: `store:`, else `$GUILDHALL_STORE`, else the home's own file. */
   readonly storeLocation: string;
 }
@@ -25,11 +36,17 @@ export function loadSettings(where: Whereabouts, environment: Environment): Sett
   const file = where.config ? resolve(where.config) : join(home, "guildhall.yaml");
   const text = readText(file);
   if (text === undefined && where.config) throw new Failure("config.invalid", `${file} does not exist`, { hint: "Check --config." });
-  const config = text === undefined ? configSchema.parse({}) : validateConfig(readYaml(text, file, lookUp), file);
+  const source = text === undefined ? null : readYaml(text, file, lookUp);
+  const config = source === null ? configSchema.parse({}) : validateConfig(source, file);
   return {
     home,
     configFile: text === undefined ? null : file,
+    configText: text ?? "",
+    configHash: sha256(text ?? ""),
     config,
+    quarantined: new Map(),
+    warnings: [],
+    originOf: (path) => source?.originOf(path) ?? null,
     storeLocation: storeLocation(config, lookUp("GUILDHALL_STORE"), home),
   };
 }
@@ -52,6 +69,20 @@ function readText(file: string): string | undefined {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw configFailure([{ file, line: 1, column: 1, path: "", message: `the file cannot be read (${code})` }], error);
+    throw configFailure(
+      [
+        {
+          file,
+          line: 1,
+          column: 1,
+          path: "",
+          message: `the file cannot be read (${code})`,
+          severity: "error",
+          code: "config.unreadable",
+          fix: "",
+        },
+      ],
+      error,
+    );
   }
 }

@@ -15,6 +15,9 @@ export function validateConfig(source: YamlSource, file: string): Config {
 function problemsOf(issue: z.core.$ZodIssue, source: YamlSource, file: string): ConfigProblem[] {
   const path = issue.path as ConfigPath;
   const problem = (at: ConfigPath, key: boolean, message: string): ConfigProblem => ({
+    severity: "error",
+    code: "config.malformed",
+    fix: "",
     file,
     ...(key ? source.originOfKey(at) : source.originOf(at)),
     path: at.join("."),

@@ -2,16 +2,17 @@ import { Alias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, v
 import type { Failure } from "../kernel/failure.ts";
 import { type ConfigProblem, configFailure } from "./config-problem.ts";
 
-const MAX_BYTES = 1024 * 1024;
+const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_ALIASES = 100;
 /** Aliases of aliases multiply, and one inside its own anchor never ends: these bound what they may come to. */
-const MAX_VALUES = 20_000;
+const MAX_VALUES = 200_000;
 const MAX_DEPTH = 100;
 const NAME = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
 export type ConfigPath = readonly (string | number)[];
 
-interface Origin {
+/** Where something stands in the config file. */
+export interface Origin {
   readonly line: number;
   readonly column: number;
 }
@@ -38,14 +39,24 @@ export function readYaml(text: string, file: string, lookUp: (name: string) => s
     return { line: Math.max(1, line), column: Math.max(1, col) };
   };
   const refuse = (offset: number, message: string, path: ConfigPath = []): Failure =>
-    configFailure([{ file, ...at(offset), path: path.join("."), message }]);
+    configFailure([{ severity: "error", code: "config.malformed", file, ...at(offset), path: path.join("."), message, fix: "" }]);
 
   if (Buffer.byteLength(text) > MAX_BYTES) throw refuse(0, `the file is larger than ${MAX_BYTES / 1024} KiB`);
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const wrong = [...document.errors, ...document.warnings];
   if (wrong.length > 0) {
     throw configFailure(
-      wrong.map((error): ConfigProblem => ({ file, ...at(error.pos[0]), path: "", message: `not valid YAML: ${error.message}` })),
+      wrong.map(
+        (error): ConfigProblem => ({
+          severity: "error",
+          code: "config.malformed",
+          file,
+          ...at(error.pos[0]),
+          path: "",
+          message: `not valid YAML: ${error.message}`,
+          fix: "",
+        }),
+      ),
     );
   }
   let aliases = 0;
