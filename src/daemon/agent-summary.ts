@@ -1,6 +1,6 @@
 import { asFailure } from "../kernel/failure.ts";
 import type { Models } from "../kernel/model.ts";
-import type { Agent } from "../records/agents/registry.ts";
+import type { Agent } from "../records/agents/agent.ts";
 
 /** What is worth telling about an agent at the start. */
 export interface AgentSummary {

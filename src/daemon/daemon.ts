@@ -21,6 +21,7 @@ import { systemRandom } from "../kernel/random.ts";
 import { Access } from "../records/access/access.ts";
 import { Guests } from "../records/access/guests.ts";
 import { AgentRegistry } from "../records/agents/registry.ts";
+import { revisionOf } from "../records/agents/revision.ts";
 import { Agreements } from "../records/agreements/agreements.ts";
 import { Claims } from "../records/claims/claims.ts";
 import { Mailbox } from "../records/mailbox/mailbox.ts";
@@ -72,7 +73,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const version = readVersion();
   const newId = idSource(systemClock, systemRandom);
   const node = newId();
-  const { home, config, storeLocation } = loadSettings(options, process.env);
+  const settings = loadSettings(options, process.env);
+  const { home, config, storeLocation } = settings;
 
   await using undo = new AsyncDisposableStack();
   const lock = lockHome(home);
@@ -86,7 +88,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
   const operatorToken = ensureOperatorToken(home, systemRandom);
 
-  const agents = new AgentRegistry(config);
+  const agents = new AgentRegistry(revisionOf(settings, 0));
   const access = new Access(store, agents, newId, systemRandom);
   const claims = new Claims(store, node);
   const mailbox = new Mailbox(store, newId);

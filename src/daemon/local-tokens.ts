@@ -7,6 +7,7 @@ import { idSource } from "../kernel/ids.ts";
 import { systemRandom } from "../kernel/random.ts";
 import { Access } from "../records/access/access.ts";
 import { AgentRegistry } from "../records/agents/registry.ts";
+import { revisionOf } from "../records/agents/revision.ts";
 import type { Whereabouts } from "../settings/home.ts";
 import { loadSettings } from "../settings/load-settings.ts";
 import { openStore } from "../store/store.ts";
@@ -34,11 +35,12 @@ export function revokeTokenAt(where: Whereabouts, idPrefix: string): Promise<Tok
 }
 
 async function withAccess<T>(where: Whereabouts, work: (access: Access) => Promise<T>): Promise<T> {
-  const { home, config, storeLocation } = loadSettings(where, process.env);
+  const settings = loadSettings(where, process.env);
+  const { home, storeLocation } = settings;
   if (storeLocation.startsWith("sqlite:")) mkdirSync(home, { recursive: true, mode: 0o700 });
   const store = await openStore(storeLocation);
   try {
-    return await work(new Access(store, new AgentRegistry(config), idSource(systemClock, systemRandom), systemRandom));
+    return await work(new Access(store, new AgentRegistry(revisionOf(settings, 0)), idSource(systemClock, systemRandom), systemRandom));
   } finally {
     await store.close();
   }

@@ -9,6 +9,7 @@ import { systemRandom } from "../../src/kernel/random.ts";
 import { Access } from "../../src/records/access/access.ts";
 import { Guests } from "../../src/records/access/guests.ts";
 import { AgentRegistry } from "../../src/records/agents/registry.ts";
+import { revisionWithoutFile } from "../../src/records/agents/revision.ts";
 import { Claims } from "../../src/records/claims/claims.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
 
@@ -27,7 +28,7 @@ describe.each(PLACES)("guests on %s", (_name, make) => {
 
   async function node(): Promise<GuestParts> {
     const store = await place.open();
-    const agents = new AgentRegistry(configSchema.parse({ agents: { main: {}, "codex-2": {} } }));
+    const agents = new AgentRegistry(revisionWithoutFile(configSchema.parse({ agents: { main: {}, "codex-2": {} } })));
     access = new Access(store, agents, newId, systemRandom);
     return { store, guests: new Guests(store, access, agents), claims: new Claims(store, "n") };
   }

@@ -18,6 +18,7 @@ import type { Log } from "../../kernel/log.ts";
 import type { Model, ModelRequest } from "../../kernel/model.ts";
 import { systemRandom } from "../../kernel/random.ts";
 import { AgentRegistry } from "../../records/agents/registry.ts";
+import { revisionWithoutFile } from "../../records/agents/revision.ts";
 import { readRun } from "../../records/sessions/runs.ts";
 import { openStore, type Store } from "../../store/store.ts";
 import { LiveHub } from "../../turns/live-hub.ts";
@@ -56,7 +57,7 @@ const config = configSchema.parse({
 
 function dispatcher(model: Model, options: { limit?: number; leaseMs?: number; turnMs?: number } = {}): Dispatcher {
   const models = modelRegistry([offlineProvider, { name: "test", model: () => model, models: () => [] }]);
-  const agents = new AgentRegistry(config);
+  const agents = new AgentRegistry(revisionWithoutFile(config));
   const turn = takeTurn({ store, agents, models, live: new LiveHub(), newId, reached: noCrashPoints, turnMs: options.turnMs ?? 60_000 });
   return withHandlers({ [TURN_WORK]: turn, [DELIVERY_WORK]: deliverReply(store) }, options);
 }

@@ -15,6 +15,7 @@ import { systemRandom } from "../../kernel/random.ts";
 import { Access } from "../../records/access/access.ts";
 import { Guests } from "../../records/access/guests.ts";
 import { AgentRegistry } from "../../records/agents/registry.ts";
+import { revisionWithoutFile } from "../../records/agents/revision.ts";
 import { Agreements } from "../../records/agreements/agreements.ts";
 import { Claims } from "../../records/claims/claims.ts";
 import { Mailbox } from "../../records/mailbox/mailbox.ts";
@@ -38,7 +39,7 @@ let access: Access;
 
 beforeAll(async () => {
   store = await openStore(`sqlite:${join(folder, "state.db")}`);
-  const agents = new AgentRegistry(configSchema.parse({ agents: { main: {}, coder: {} } }));
+  const agents = new AgentRegistry(revisionWithoutFile(configSchema.parse({ agents: { main: {}, coder: {} } })));
   access = new Access(store, agents, newId, systemRandom);
   app = appFor("127.0.0.1");
 });
@@ -62,7 +63,7 @@ function appFor(host: string): Hono {
       mailbox: new Mailbox(store, idSource(systemClock, systemRandom)),
       agreement: { store, agreements: new Agreements(store), pools: new Pools(store) },
       newId,
-      guests: new Guests(store, access, new AgentRegistry(configSchema.parse({}))),
+      guests: new Guests(store, access, new AgentRegistry(revisionWithoutFile(configSchema.parse({})))),
       mcp: async () => new Response("mcp"),
       version: "0.0.0",
       node: "n",

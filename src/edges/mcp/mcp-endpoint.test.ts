@@ -11,6 +11,7 @@ import { systemRandom } from "../../kernel/random.ts";
 import { Access } from "../../records/access/access.ts";
 import { Guests } from "../../records/access/guests.ts";
 import { AgentRegistry } from "../../records/agents/registry.ts";
+import { revisionWithoutFile } from "../../records/agents/revision.ts";
 import { Agreements } from "../../records/agreements/agreements.ts";
 import { Claims } from "../../records/claims/claims.ts";
 import { Mailbox } from "../../records/mailbox/mailbox.ts";
@@ -27,7 +28,7 @@ let parts: McpParts;
 beforeAll(async () => {
   const store = await openStore(`sqlite:${join(folder, "state.db")}`);
   const newId = idSource(systemClock, systemRandom);
-  const agents = new AgentRegistry(configSchema.parse({}));
+  const agents = new AgentRegistry(revisionWithoutFile(configSchema.parse({})));
   const pools = new Pools(store);
   await pools.reconcile({ commons: { readers: ["*"], writers: ["*"] }, private: { readers: ["bob"], writers: ["bob"] } });
   parts = {

@@ -1,42 +1,28 @@
-import { type Config, defaultAgentOf } from "../../contract/config.ts";
+import type { Agent } from "./agent.ts";
+import type { Revision } from "./revision.ts";
 
-/** Answers at once, without a key and without a network: an agent that names no model is still an agent. */
-const DEFAULT_MODEL = "offline/demo";
-
-export interface Agent {
-  readonly id: string;
-  readonly model: string;
-  readonly personality: string | null;
-  readonly isDefault: boolean;
-  /** What mail to `role:<role>` and the like reach it by. */
-  readonly roles: readonly string[];
-}
-
-/** The agents of one revision of the config, with everything they inherit. */
+/** The agents as they are now. Whoever needs the same answer twice keeps what it got: `apply` swaps everything at once. */
 export class AgentRegistry {
-  readonly #agents: ReadonlyMap<string, Agent>;
+  #current: Revision;
 
-  constructor(config: Pick<Config, "agents" | "model" | "personality">) {
-    const chosen = defaultAgentOf(config.agents);
-    this.#agents = new Map(
-      Object.entries(config.agents).map(([id, own]) => [
-        id,
-        {
-          id,
-          model: own.model ?? config.model ?? DEFAULT_MODEL,
-          personality: own.personality ?? config.personality ?? null,
-          isDefault: id === chosen,
-          roles: own.roles ?? [],
-        },
-      ]),
-    );
+  constructor(first: Revision) {
+    this.#current = first;
+  }
+
+  get current(): Revision {
+    return this.#current;
+  }
+
+  /** From the next call on, everybody sees this revision and nothing of the one before. */
+  apply(next: Revision): void {
+    this.#current = next;
   }
 
   list(): Agent[] {
-    return [...this.#agents.values()];
+    return [...this.#current.agents.values()];
   }
 
   get(id: string): Agent | undefined {
-    return this.#agents.get(id);
+    return this.#current.agents.get(id);
   }
 }
