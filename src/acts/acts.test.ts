@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { configSchema } from "../contract/config.ts";
 import type { Admission } from "../contract/wire.ts";
 import type { Address } from "../deciders/routing/address.ts";
-import { route } from "../deciders/routing/route.ts";
+import { Router } from "../deciders/routing/router.ts";
+import { routingOfConfig } from "../deciders/routing/routing-of.ts";
 import { sessionKey } from "../deciders/routing/session-key.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { noCrashPoints } from "../kernel/crash-points.ts";
@@ -39,7 +40,7 @@ let messages = 0;
 
 async function admit(peer: string, externalId = `m${messages++}`, unrouted: "default" | "refuse" = "default"): Promise<Admission> {
   const address: Address = { platform: "test", account: "default", guild: null, chat: peer, topic: null, chatType: "dm", peer, roles: [] };
-  const decision = route(configSchema.parse({ unrouted }), address);
+  const decision = new Router(routingOfConfig(configSchema.parse({ unrouted }))).route(address);
   const key = decision.agent === null ? null : sessionKey(decision.agent, address);
   return admitMessage(store, newId, noCrashPoints, { externalId, address, text: "hello", decision, sessionKey: key });
 }

@@ -60,6 +60,8 @@ export const run = z.object({
     binding: z.string().nullable(),
     because: z.string(),
     trace: z.array(z.object({ binding: z.string(), line: z.number().nullable(), hit: z.boolean(), why: z.string() })),
+    /** Rules that the trace leaves out; absent: none. */
+    omitted: z.int().positive().optional(),
   }),
   usage: z.object({ inputTokens: z.number(), outputTokens: z.number() }).nullable(),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),

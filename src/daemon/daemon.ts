@@ -112,7 +112,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "guests", run: () => sweepGuests({ store, guests, claims }) },
   ]);
   const mcp = lazyMcp({ store, pools, agreements, claims, mailbox, guests, newId, log, version });
-  const accept = intake(store, config, newId, reached);
+  const accept = intake(store, agents, newId, reached);
   const host = options.host ?? config.server.host;
   const streams = new AbortController();
   let ready = true;

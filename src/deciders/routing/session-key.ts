@@ -1,7 +1,5 @@
+import type { Config, DmScope, GroupScope } from "../../contract/config.ts";
 import type { Address } from "./address.ts";
-
-type DmScope = "main" | "per-peer" | "per-channel-peer" | "per-account-channel-peer";
-type GroupScope = "chat" | "per-peer";
 
 export interface SessionScopes {
   readonly dmScope: DmScope;
@@ -10,7 +8,30 @@ export interface SessionScopes {
   readonly identityOf: (platform: string, peer: string) => string | null;
 }
 
+/** What of the config decides about conversations. */
+export type ScopesConfig = Pick<Config, "dm_scope" | "group_scope" | "identities"> & {
+  readonly agents: Readonly<Record<string, Pick<Config, "dm_scope" | "group_scope">>>;
+};
+
 export const DEFAULT_SCOPES: SessionScopes = { dmScope: "per-channel-peer", groupScope: "chat", identityOf: () => null };
+
+/** As the config says, by what the agent itself says first. */
+export function sessionKeyFor(config: ScopesConfig, agent: string, address: Address): string {
+  const own = config.agents[agent];
+  return sessionKey(agent, address, {
+    dmScope: own?.dm_scope ?? config.dm_scope ?? DEFAULT_SCOPES.dmScope,
+    groupScope: own?.group_scope ?? config.group_scope ?? DEFAULT_SCOPES.groupScope,
+    identityOf: (platform, peer) => linkedName(config.identities, platform, peer),
+  });
+}
+
+function linkedName(identities: Config["identities"], platform: string, peer: string): string | null {
+  // Linked ids end their platform at the first ":", so that another platform with one in its name is nobody they mean.
+  if (platform.includes(":")) return null;
+  const id = `${platform}:${peer}`;
+  for (const name of Object.keys(identities)) if (identities[name]?.includes(id)) return name;
+  return null;
+}
 
 /**
  * Which conversation a message belongs to. Every part is percent-encoded, so that a ":" inside an id cannot make two
@@ -36,10 +57,19 @@ function partsOf(address: Address, { dmScope, groupScope, identityOf }: SessionS
     case "main":
       return ["main"];
     case "per-peer":
-      return ["dm", identityOf(platform, peer) ?? `${platform}:${peer}`];
+      return ["dm", personOf(identityOf(platform, peer), platform, peer)];
     case "per-channel-peer":
       return [platform, "dm", peer];
     case "per-account-channel-peer":
       return [platform, account, "dm", peer];
   }
+}
+
+/** A name has no ":" of its own, an id has one after the platform: so nobody can be called like somebody else's id. */
+function personOf(name: string | null, platform: string, peer: string): string {
+  return name === null ? `${withoutColon(platform)}:${peer}` : withoutColon(name);
+}
+
+function withoutColon(text: string): string {
+  return text.replace(/[%:]/g, encodeURIComponent);
 }

@@ -76,7 +76,7 @@ function withHandlers(handlers: Record<string, Handler>, options: { limit?: numb
 let messages = 0;
 async function send(agent: string, peer: string, text: string): Promise<string> {
   const address: Address = { platform: "test", account: "default", guild: null, chat: peer, topic: null, chatType: "dm", peer, roles: [] };
-  const decision = routeNamed(config, agent);
+  const decision = routeNamed(config.agents, agent);
   const message = { externalId: `m${messages++}`, address, text, decision, sessionKey: sessionKey(agent, address) };
   return (await admitMessage(store, newId, noCrashPoints, message)).runId;
 }

@@ -50,7 +50,7 @@ afterAll(async () => {
 });
 
 function appFor(host: string): Hono {
-  const accept = intake(store, configSchema.parse({}), newId, noCrashPoints);
+  const accept = intake(store, new AgentRegistry(revisionWithoutFile(configSchema.parse({}))), newId, noCrashPoints);
   return createApp({
     store,
     log: quiet,

@@ -1,13 +1,8 @@
 import type { Config } from "../../contract/config.ts";
-import type { Address } from "../../deciders/routing/address.ts";
-import { type RouteDecision, route } from "../../deciders/routing/route.ts";
+import { Router } from "../../deciders/routing/router.ts";
+import { routingOf } from "../../deciders/routing/routing-of.ts";
 import type { Settings } from "../../settings/load-settings.ts";
 import { type Agent, agentsOf } from "./agent.ts";
-
-export interface Router {
-  route(address: Address): RouteDecision;
-  explain(address: Address): RouteDecision;
-}
 
 /** Everything that follows from one text of the config. Never changes; what began with it may end with it. */
 export interface Revision {
@@ -19,7 +14,7 @@ export interface Revision {
 }
 
 export function revisionOf(settings: Settings, number: number): Revision {
-  return { number, settings, router: routerOf(settings.config), agents: agentsOf(settings) };
+  return { number, settings, router: new Router(routingOf(settings)), agents: agentsOf(settings) };
 }
 
 /** For a program that hands in its config: nothing of it stands in a file. */
@@ -38,8 +33,4 @@ export function revisionWithoutFile(config: Config, home = ""): Revision {
     },
     0,
   );
-}
-
-function routerOf(config: Config): Router {
-  return { route: (address) => route(config, address), explain: (address) => route(config, address) };
 }
