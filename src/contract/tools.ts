@@ -30,7 +30,12 @@ export const TOOL_ALIASES: Readonly<Record<string, string>> = { web_extract: "we
 export const toolPattern = z
   .string()
   .max(200)
-  .regex(/^(group:[a-z]+|[a-z0-9_*-]+)$/, "expected a tool's name, a wildcard such as mcp__files__*, or a group such as group:fs");
+  .regex(
+    new RegExp(`^(group:(${Object.keys(TOOL_GROUPS).join("|")})|[a-z0-9_*-]+)$`),
+    `expected a tool's name, a wildcard such as mcp__files__*, or a group: ${Object.keys(TOOL_GROUPS)
+      .map((name) => `group:${name}`)
+      .join(", ")}`,
+  );
 const patterns = z.array(toolPattern).max(500);
 
 /** Every form of `tools:` comes to this: the profile's tools and `also_allow`, of these only `allow` where it is given, without `deny`. */

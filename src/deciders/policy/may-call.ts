@@ -1,0 +1,144 @@
+import type { PolicyLine, Verdict } from "../../contract/policy.ts";
+import type { Decision } from "../../kernel/decision.ts";
+import type { CompiledLayer } from "./compiled-layer.ts";
+import { becauseOf, fixOf } from "./finding-in-words.ts";
+import type { Grant } from "./grant.ts";
+import type { Layer } from "./layer.ts";
+import type { Policy } from "./policy.ts";
+import { argumentRefusal, type Refusal, stateRefusal } from "./refusal.ts";
+import { canonicalName, noSuchTool } from "./tool-name.ts";
+
+/** Instead of arguments: whether the tool may be called at all. Never what a real call brings. */
+export const ANY_ARGUMENTS: unique symbol = Symbol("any arguments");
+
+export interface ToolCall {
+  readonly grant: Grant;
+  /** The rules of the moment of the call, not those of the run's beginning. */
+  readonly current: Policy;
+  /** As the model or the caller wrote it. */
+  readonly tool: unknown;
+  readonly args: unknown;
+  /** The folder that relative paths are meant from; the agent's own when absent. */
+  readonly workspace?: string;
+}
+
+export interface CallDecision extends Decision<PolicyLine> {
+  readonly verdict: Verdict;
+  /** The tool's canonical name: what may be run. Null: there is none. */
+  readonly tool: string | null;
+  /** What to change so that it would be allowed: for the first refusal, with a trace for all. Null: nothing needs to be changed, or can. */
+  readonly fix: string | null;
+}
+
+/** Whether a call may be made: its grant and the rules of the moment, the strictest of all. The trace stays empty. */
+export function mayCall(call: ToolCall): CallDecision {
+  return new Judgement(call, null).decide();
+}
+
+/** The same, with every rule that was looked at. */
+export function explainCall(call: ToolCall): CallDecision {
+  return new Judgement(call, []).decide();
+}
+
+const NO_TRACE: readonly PolicyLine[] = [];
+const UNREADABLE: Refusal = {
+  source: "the grant",
+  rule: "own rules",
+  because: "this grant cannot be read, or holds no rules of its agent: it allows nothing",
+  fix: null,
+  line: null,
+};
+
+/** One decision in the making. Without a trace it ends at the first refusal; with one it looks at everything, and the first refusal still decides. */
+class Judgement {
+  readonly #call: ToolCall;
+  readonly #trace: PolicyLine[] | null;
+  #verdict: Verdict = "allow";
+  #because: string | null = null;
+  readonly #fixes: string[] = [];
+
+  constructor(call: ToolCall, trace: PolicyLine[] | null) {
+    this.#call = call;
+    this.#trace = trace;
+  }
+
+  decide(): CallDecision {
+    const { grant, current, args, workspace } = this.#call;
+    const { agent } = grant;
+    this.#refuse(agent === "" ? UNREADABLE : stateRefusal(agent, current));
+    const tool = canonicalName(this.#call.tool);
+    if (tool === null || !current.hasTool(agent, tool)) {
+      this.#refuse({ source: "the tools", rule: "name", because: noSuchTool(this.#call.tool, current.toolNames), fix: null, line: null });
+      return this.#decision(null);
+    }
+    if (this.#goesOn) this.#askLayers(tool);
+    if (this.#goesOn && args !== ANY_ARGUMENTS) this.#refuse(argumentRefusal(agent, tool, args, workspace, current));
+    return this.#decision(tool);
+  }
+
+  get #goesOn(): boolean {
+    return this.#verdict !== "deny" || this.#trace !== null;
+  }
+
+  #askLayers(tool: string): void {
+    const { grant, current } = this.#call;
+    let hasOwnRules = false;
+    for (let index = 0; index < grant.layers.length; index++) {
+      const layer = grant.layers[index] as Layer;
+      if (isWaived(layer, current)) {
+        this.#trace?.push({ source: layer.source, rule: "rights: own", file: null, line: null, hit: false, why: edgesInWords(layer) });
+        continue;
+      }
+      hasOwnRules ||= layer.agent === grant.agent;
+      this.#ask(current.compiled(layer), tool);
+      if (layer.agent !== null && isFirstOfAgent(grant.layers, index, current)) this.#askCurrent(layer.agent, tool);
+      if (!this.#goesOn) return;
+    }
+    if (!hasOwnRules) this.#refuse(UNREADABLE);
+  }
+
+  /** What the config says of an agent at this moment, where that is not what the grant holds already. */
+  #askCurrent(agent: string, tool: string): void {
+    const { grant, current } = this.#call;
+    if (agent !== grant.agent) this.#refuse(stateRefusal(agent, current));
+    for (const layer of current.grantOf(agent).layers) if (!grant.layers.includes(layer)) this.#ask(current.compiled(layer), tool);
+  }
+
+  #ask(compiled: CompiledLayer, tool: string): void {
+    const finding = compiled.find(tool, this.#trace);
+    const { verdict } = finding;
+    if (verdict === "deny") this.#fixes.push(fixOf(compiled, tool));
+    if (verdict === "allow" || this.#verdict === "deny" || verdict === this.#verdict) return;
+    this.#verdict = verdict;
+    this.#because = becauseOf(compiled.layer, finding, tool);
+  }
+
+  #refuse(refusal: Refusal | null): void {
+    if (refusal === null) return;
+    const { source, rule, because, fix, line } = refusal;
+    this.#trace?.push({ source, rule, file: line === null ? null : this.#call.current.file, line, hit: true, why: because });
+    if (fix !== null) this.#fixes.push(fix);
+    if (this.#verdict === "deny") return;
+    this.#verdict = "deny";
+    this.#because = because;
+  }
+
+  #decision(tool: string | null): CallDecision {
+    const because = this.#because ?? `agent ${this.#call.grant.agent} may call ${tool}`;
+    const fix = this.#fixes.length === 0 ? null : [...new Set(this.#fixes)].join("; and ");
+    return { verdict: this.#verdict, tool, because, fix, trace: this.#trace ?? NO_TRACE };
+  }
+}
+
+function isWaived(layer: Layer, current: Policy): boolean {
+  return layer.waived_by.length > 0 && layer.waived_by.some(({ from, to }) => current.rightsOn(from, to) === "own");
+}
+
+function isFirstOfAgent(layers: readonly Layer[], index: number, current: Policy): boolean {
+  const { agent } = layers[index] as Layer;
+  return layers.findIndex((layer) => layer.agent === agent && !isWaived(layer, current)) === index;
+}
+
+function edgesInWords({ waived_by: edges }: Layer): string {
+  return `not asked: ${edges.map(({ from, to }) => `agents.${from}.subagents.agents gives ${to} its own rights`).join("; ")}`;
+}

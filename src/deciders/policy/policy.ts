@@ -1,0 +1,108 @@
+import { join } from "node:path";
+import { BUILT_IN_TOOLS, TOOL_ALIASES } from "../../contract/tools.ts";
+import { grantOf, type PolicySource } from "./agent-layers.ts";
+import { CompiledLayer, ProfileMatchers } from "./compiled-layer.ts";
+import type { Grant } from "./grant.ts";
+import type { Layer } from "./layer.ts";
+import { serverOf } from "./tool-name.ts";
+
+/** Why an agent may do nothing at the moment. */
+export interface Standstill {
+  readonly because: string;
+  readonly fix: string;
+  readonly line: number | null;
+}
+
+/** The rules of one revision of the config. A grant is always asked together with the policy of the moment, so that a change bites at the next call. */
+export class Policy {
+  readonly source: PolicySource;
+  readonly #tools: ReadonlySet<string>;
+  readonly #profiles = new ProfileMatchers();
+  /** Layers are plain data and travel with runs: what was compiled of them stays here, for as long as they live. */
+  readonly #compiled = new WeakMap<Layer, CompiledLayer>();
+  readonly #grants = new Map<string, Grant>();
+
+  /** `tools`: what servers, plug-ins and the surrounding program offer beside the built-in ones. */
+  constructor(source: PolicySource, tools: Iterable<string> = []) {
+    this.source = source;
+    this.#tools = new Set([...BUILT_IN_TOOLS, ...tools]);
+  }
+
+  /** What the config gives this agent now. */
+  grantOf(agent: string): Grant {
+    const known = this.#grants.get(agent);
+    if (known) return known;
+    const fresh = grantOf(this.source, agent);
+    // Names come from outside: only those that exist may take up room.
+    if (fresh.layers.length > 0) this.#grants.set(agent, fresh);
+    return fresh;
+  }
+
+  compiled(layer: Layer): CompiledLayer {
+    const known = this.#compiled.get(layer);
+    if (known) return known;
+    const fresh = new CompiledLayer(layer, this.#profiles);
+    this.#compiled.set(layer, fresh);
+    return fresh;
+  }
+
+  /** Null: it may act. */
+  standstillOf(agent: string): Standstill | null {
+    const { config, quarantined } = this.source;
+    const [broken] = quarantined.get(agent) ?? [];
+    if (broken) {
+      const place = `${this.file}:${broken.line}`;
+      const because = `agent ${agent} is quarantined: ${broken.message} (${place})`;
+      return { because, fix: `${broken.fix || "correct its section"}, ${place}`, line: broken.line };
+    }
+    if (quarantined.has(agent)) return { because: `agent ${agent} is quarantined`, fix: "correct its section", line: null };
+    const state = Object.hasOwn(config.agents, agent) ? config.agents[agent]?.state : undefined;
+    if (state === "active") return null;
+    if (state === undefined) return { because: `there is no agent "${agent}" any more`, fix: `add agents.${agent}`, line: null };
+    const line = this.lineOf("agents", agent, "state");
+    return { because: `agent ${agent} is ${state}${this.at(line)}`, fix: `guildhall agents resume ${agent}`, line };
+  }
+
+  /** How `to` acts for `from`; null: `from` may not delegate to it. An agent that stands still gives nobody rights. */
+  rightsOn(from: string, to: string): "narrowed" | "own" | null {
+    if (this.standstillOf(from)) return null;
+    const delegates = this.source.config.agents[from]?.subagents.agents ?? [];
+    // Written twice, the stricter one holds.
+    const rights = delegates.filter((delegate) => delegate.id === to).map((delegate) => delegate.rights);
+    return rights.length === 0 ? null : rights.includes("narrowed") ? "narrowed" : "own";
+  }
+
+  delegatesOf(agent: string): string[] {
+    return this.source.config.agents[agent]?.subagents.agents.map(({ id }) => id) ?? [];
+  }
+
+  /** Whether there can be such a tool for this agent. Which tools its servers really have is known only when they run. */
+  hasTool(agent: string, tool: string): boolean {
+    if (this.#tools.has(tool)) return true;
+    const server = serverOf(tool);
+    const { agents } = this.source.config;
+    return server !== null && Object.hasOwn(agents, agent) && Object.hasOwn(agents[agent]?.mcp ?? {}, server);
+  }
+
+  get toolNames(): string[] {
+    return [...this.#tools, ...Object.keys(TOOL_ALIASES).filter((alias) => !TOOL_ALIASES[alias]?.includes(":"))];
+  }
+
+  workspaceOf(agent: string): string {
+    return join(this.source.home, "agents", agent, "workspace");
+  }
+
+  /** The config file as messages name it. */
+  get file(): string {
+    return this.source.configFile?.split(/[/\\]/).at(-1) ?? "guildhall.yaml";
+  }
+
+  lineOf(...path: (string | number)[]): number | null {
+    return this.source.originOf(path)?.line ?? null;
+  }
+
+  /** ` (guildhall.yaml:31)`, or nothing. */
+  at(line: number | null): string {
+    return line === null ? "" : ` (${this.file}:${line})`;
+  }
+}
