@@ -66,7 +66,7 @@ test("a message becomes a run and a row of work, and its reply an outbox row tha
   const usage = { inputTokens: 1, outputTokens: 2 };
   await commitTurn(store, newId, noCrashPoints, item, run, { text: "hi", usage }, started);
   expect(await readRun(store.read, run.id)).toMatchObject({ status: "completed", reply: { text: "hi" }, usage, error: null });
-  expect(await readTranscript(store.read, run.sessionKey, 10)).toEqual([
+  expect(await readTranscript(store.read, run.sessionKey, run.epoch, 10)).toEqual([
     { role: "user", text: "hello" },
     { role: "assistant", text: "hi" },
   ]);
@@ -113,7 +113,7 @@ test("an owner that was overtaken commits nothing at all", async () => {
   await expect(commitTurn(store, newId, noCrashPoints, stale, run, outcome, 1)).rejects.toMatchObject({ code: "fence.stale" });
   await expect(failTurn(store, stale, run, new Failure("model.failed", "x"), 1)).rejects.toMatchObject({ code: "fence.stale" });
   await expect(beginTurn(store, stale, run, "offline/demo")).rejects.toMatchObject({ code: "fence.stale" });
-  expect(await readTranscript(store.read, run.sessionKey, 10)).toEqual([]);
+  expect(await readTranscript(store.read, run.sessionKey, run.epoch, 10)).toEqual([]);
   expect(await readRun(store.read, run.id)).toMatchObject({ status: "queued", reply: null });
   await store.queue.settleAll([current]);
 });
@@ -129,7 +129,7 @@ test("a failed attempt is tried again as long as that can help, then the run fai
   const last = { ...(await claim(TURN_WORK)), attempt: 5 };
   expect(await failTurn(store, last, run, new Failure("model.failed", "no answer"), 1)).toBe("failed");
   expect(await readRun(store.read, run.id)).toMatchObject({ status: "failed", error: { code: "model.failed", message: "no answer" } });
-  expect(await readTranscript(store.read, run.sessionKey, 10)).toEqual([{ role: "user", text: "hello" }]);
+  expect(await readTranscript(store.read, run.sessionKey, run.epoch, 10)).toEqual([{ role: "user", text: "hello" }]);
   expect(await eventsOf(run.id)).toEqual(["message.admitted", "route.decided", "turn.retried", "turn.failed"]);
   expect(await store.queue.counts()).toEqual({});
 });

@@ -5,17 +5,23 @@ import type { ReachedPoint } from "../kernel/crash-points.ts";
 import type { NewId } from "../kernel/ids.ts";
 import { enterInbox } from "../records/sessions/inbox.ts";
 import { addRun, readRun } from "../records/sessions/runs.ts";
+import { enterSession } from "../records/sessions/session-state.ts";
+import { refuseLongName } from "../records/sessions/transcript.ts";
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
-import { TURN_WORK, type TurnPayload } from "./work-kinds.ts";
+import { type HandoverTargets, type Placed, placeMessage } from "./place-message.ts";
+import { sessionLane, TURN_WORK, type TurnPayload } from "./work-kinds.ts";
 
 export interface MessageToAdmit {
   readonly externalId: string;
   readonly address: Address;
   readonly text: string;
+  /** What the rules say, or what the sender has named. */
   readonly decision: RouteDecision;
   /** Null exactly when the decision refuses. */
   readonly sessionKey: string | null;
+  /** Absent or null: no handover counts. */
+  readonly targets?: HandoverTargets | null;
 }
 
 /**
@@ -30,8 +36,9 @@ export async function admitMessage(store: Store, newId: NewId, reached: ReachedP
       const { platform, account } = message.address;
       const owner = await enterInbox(tx, { platform, account, externalId: message.externalId }, runId);
       if (owner !== runId) return firstAdmission(tx, owner);
-      await admit(store, tx, runId, message);
-      return { runId, agent: message.decision.agent, sessionKey: message.sessionKey, duplicate: false };
+      const placed = await placeMessage(tx, message, message.targets ?? null);
+      await admit(store, tx, runId, message, placed);
+      return { runId, agent: placed.decision.agent, sessionKey: placed.sessionKey, duplicate: false };
     },
     "locked",
   );
@@ -39,21 +46,49 @@ export async function admitMessage(store: Store, newId: NewId, reached: ReachedP
   return admission;
 }
 
-async function firstAdmission(tx: Tx, runId: string): Promise<Admission> {
+/** How a message that has come before was taken then. */
+export async function firstAdmission(tx: Tx, runId: string): Promise<Admission> {
   const run = await readRun(tx, runId);
   return { runId, agent: run?.agent ?? null, sessionKey: run?.sessionKey ?? null, duplicate: true };
 }
 
-async function admit(store: Store, tx: Tx, runId: string, message: MessageToAdmit): Promise<void> {
-  const { address, decision, sessionKey } = message;
+async function admit(store: Store, tx: Tx, runId: string, message: MessageToAdmit, placed: Placed): Promise<void> {
+  const { address } = message;
+  const { decision, sessionKey } = placed;
   const refusal = decision.agent === null ? { code: "route.unrouted", message: decision.because } : null;
-  await addRun(tx, { id: runId, agent: decision.agent, sessionKey, address, input: message.text, decision, refusal });
+  const epoch = await admittedTo(tx, placed, message.text);
+  await addRun(tx, { id: runId, agent: decision.agent, sessionKey, address, input: message.text, decision, refusal, epoch });
+  const decided = await tellAdmission(store, tx, runId, message, placed);
+  if (sessionKey === null) {
+    const subject = ["run", runId];
+    await store.ledger.append(tx, { type: "message.refused", actor: "guildhall", subject, causedBy: decided, data: refusal });
+    return;
+  }
+  const payload: TurnPayload = { runId, causedBy: decided };
+  await store.queue.enqueue(tx, { kind: TURN_WORK, payload, lane: sessionLane(sessionKey) });
+}
+
+/** The epoch of its session that a message belongs to. */
+async function admittedTo(tx: Tx, { decision, sessionKey }: Placed, text: string): Promise<number> {
+  if (decision.agent === null || sessionKey === null) return 1;
+  refuseLongName(decision.agent, sessionKey);
+  return enterSession(tx, sessionKey, decision.agent, text);
+}
+
+/** Answers the number of the event of the decision. */
+export async function tellAdmission(
+  store: Store,
+  tx: Tx,
+  runId: string,
+  { externalId, address }: Pick<MessageToAdmit, "externalId" | "address">,
+  { decision, sessionKey }: Placed,
+): Promise<number> {
   const subject = ["run", runId];
   const [admitted] = await store.ledger.append(tx, {
     type: "message.admitted",
     actor: `${address.platform}:${address.peer}`,
     subject,
-    data: { id: message.externalId, address },
+    data: { id: externalId, address },
   });
   const [decided] = await store.ledger.append(tx, {
     type: "route.decided",
@@ -62,10 +97,5 @@ async function admit(store: Store, tx: Tx, runId: string, message: MessageToAdmi
     causedBy: admitted as number,
     data: { ...decision, sessionKey },
   });
-  if (sessionKey === null) {
-    await store.ledger.append(tx, { type: "message.refused", actor: "guildhall", subject, causedBy: decided as number, data: refusal });
-    return;
-  }
-  const payload: TurnPayload = { runId, causedBy: decided as number };
-  await store.queue.enqueue(tx, { kind: TURN_WORK, payload, lane: ["session", sessionKey] });
+  return decided as number;
 }

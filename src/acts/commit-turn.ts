@@ -29,7 +29,7 @@ export async function commitTurn(
     async (tx) => {
       await store.queue.settle(tx, claim);
       await completeRun(tx, run.id, outcome.text, outcome.usage);
-      await appendTranscript(tx, run.sessionKey, run.id, [
+      await appendTranscript(tx, store.search, run, run.id, [
         { role: "user", text: run.input },
         { role: "assistant", text: outcome.text },
       ]);

@@ -5,6 +5,11 @@ export interface TurnPayload {
   readonly causedBy: number;
 }
 
+/** Turns of a session run one after another. */
+export function sessionLane(sessionKey: string): readonly string[] {
+  return ["session", sessionKey];
+}
+
 export const DELIVERY_WORK = "delivery";
 export interface DeliveryPayload {
   readonly replyId: string;

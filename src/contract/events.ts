@@ -2,6 +2,8 @@
 export const EVENT_TYPES = [
   "daemon.started",
   "daemon.stopped",
+  "config.applied",
+  "config.rejected",
   "message.admitted",
   "message.refused",
   "route.decided",
@@ -9,6 +11,9 @@ export const EVENT_TYPES = [
   "turn.completed",
   "turn.retried",
   "turn.failed",
+  "turn.held",
+  "turn.restarted",
+  "command.ran",
   "reply.sent",
   "reply.abandoned",
   "store.restored",
@@ -38,6 +43,11 @@ export const EVENT_TYPES = [
   "proposal.voted",
   "proposal.committed",
   "proposal.aborted",
+  "approval.asked",
+  "approval.answered",
+  "approval.used",
+  "approval.expired",
+  "approval.voided",
 ] as const;
 
 export type EventType = (typeof EVENT_TYPES)[number];

@@ -30,6 +30,7 @@ import type { Whereabouts } from "../settings/home.ts";
 import { loadSettings } from "../settings/load-settings.ts";
 import { openStore } from "../store/store.ts";
 import { LiveHub } from "../turns/live-hub.ts";
+import { TurnsHere } from "../turns/turns-here.ts";
 import { type AgentSummary, summaryOf } from "./agent-summary.ts";
 import { removeDaemonFile, writeDaemonFile } from "./daemon-file.ts";
 import { lockHome } from "./home-lock.ts";
@@ -100,7 +101,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await guests.giveTime();
   const models = modelRegistry([offlineProvider]);
   const live = new LiveHub();
-  const turn = takeTurn({ store, agents, models, live, newId, reached, turnMs: TURN_MS });
+  const running = new TurnsHere();
+  const turn = takeTurn({ store, agents, models, live, running, newId, reached, turnMs: TURN_MS });
   const handlers = { [TURN_WORK]: turn, [DELIVERY_WORK]: deliverReply(store) };
   const dispatcher = new Dispatcher({ queue: store.queue, owner: node, handlers, log, limit: TURNS_AT_ONCE, leaseMs: LEASE_MS });
   const upkeep = new Upkeep(store, node, log, [

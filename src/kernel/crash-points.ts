@@ -18,6 +18,7 @@ export const CRASH_POINTS = [
   "message.admitted",
   "turn.answered",
   "turn.committed",
+  "command.ran",
 ] as const;
 
 export type CrashPoint = (typeof CRASH_POINTS)[number];

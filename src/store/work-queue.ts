@@ -229,6 +229,22 @@ export class WorkQueue {
     return rows.length > 0;
   }
 
+  /** What waits or runs in a lane, in its order. */
+  async inLane(tx: Tx, lane: Scope): Promise<{ readonly id: number; readonly payload: unknown; readonly running: boolean }[]> {
+    const rows = await tx.all<{ id: number; payload: string; state: string }>`select id, payload, state from work
+      where lane = ${scopeKey(lane)} and position is not null order by position`;
+    return rows.map((row) => ({ id: row.id, payload: JSON.parse(row.payload), running: row.state === "running" }));
+  }
+
+  /** Removes several items, whatever they are doing, and answers which of them were still there. */
+  async cancelAll(tx: Tx, ids: readonly number[]): Promise<Set<number>> {
+    // Locked in one order, so that two who remove the same items do not wait for each other.
+    await tx.all`select id from work where id in ${list(ids)} order by id ${this.#engine.dialect.forUpdate}`;
+    const rows = await tx.all<LaneRow>`delete from work where id in ${list(ids)} returning id, lane`;
+    await this.#advance(tx, rows);
+    return new Set(rows.map((row) => row.id));
+  }
+
   /** Brings back what its owner has let go: expired leases and parked items whose time is up. Any node may call it, often. */
   async reap(): Promise<{ readonly revived: number; readonly buried: number }> {
     const due = await this.#engine.reads.get`select 1 from work where state = 'running' and lease_until <= now_ms()

@@ -22,6 +22,7 @@ import { revisionWithoutFile } from "../../records/agents/revision.ts";
 import { readRun } from "../../records/sessions/runs.ts";
 import { openStore, type Store } from "../../store/store.ts";
 import { LiveHub } from "../../turns/live-hub.ts";
+import { TurnsHere } from "../../turns/turns-here.ts";
 import { deliverReply } from "./deliver-reply.ts";
 import { Dispatcher, type Handler } from "./dispatcher.ts";
 import { takeTurn } from "./take-turn.ts";
@@ -58,7 +59,16 @@ const config = configSchema.parse({
 function dispatcher(model: Model, options: { limit?: number; leaseMs?: number; turnMs?: number } = {}): Dispatcher {
   const models = modelRegistry([offlineProvider, { name: "test", model: () => model, models: () => [] }]);
   const agents = new AgentRegistry(revisionWithoutFile(config));
-  const turn = takeTurn({ store, agents, models, live: new LiveHub(), newId, reached: noCrashPoints, turnMs: options.turnMs ?? 60_000 });
+  const turn = takeTurn({
+    store,
+    agents,
+    models,
+    live: new LiveHub(),
+    running: new TurnsHere(),
+    newId,
+    reached: noCrashPoints,
+    turnMs: options.turnMs ?? 60_000,
+  });
   return withHandlers({ [TURN_WORK]: turn, [DELIVERY_WORK]: deliverReply(store) }, options);
 }
 

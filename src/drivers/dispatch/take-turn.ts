@@ -7,6 +7,7 @@ import { asFailure, Failure, isFailure } from "../../kernel/failure.ts";
 import type { NewId } from "../../kernel/ids.ts";
 import type { Live } from "../../kernel/live.ts";
 import type { Model, Models } from "../../kernel/model.ts";
+import type { RunningTurns } from "../../kernel/running-turns.ts";
 import type { Agent } from "../../records/agents/agent.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
 import { type RunInput, readRunInput } from "../../records/sessions/runs.ts";
@@ -23,6 +24,7 @@ export interface TurnParts {
   readonly agents: AgentRegistry;
   readonly models: Models;
   readonly live: Live;
+  readonly running: RunningTurns;
   readonly newId: NewId;
   readonly reached: ReachedPoint;
   /** A turn that takes longer is given up, so that its conversation can go on. */
@@ -38,24 +40,26 @@ export function takeTurn(parts: TurnParts): Handler {
     if (!run) throw new Failure("internal.bug", `work item ${item.id} asks for a turn of the run ${runId}, which is not there`);
     let cause = causedBy;
     const timeUp = AbortSignal.timeout(parts.turnMs);
+    const { stopped, over } = parts.running.begin(runId);
     live.begin(runId);
     try {
       const { agent, model } = whoAnswers(parts, run);
       cause = await beginTurn(store, item, run, model.name);
-      const history = await readTranscript(store.read, run.sessionKey, CONTEXT_ENTRIES);
+      const history = await readTranscript(store.read, run.sessionKey, run.epoch, CONTEXT_ENTRIES);
       const context = { system: agent.personality, messages: [...history, { role: "user" as const, text: run.input }] };
-      const answer = await runTurn(model, context, (text) => live.publish(runId, text), AbortSignal.any([lost, timeUp]));
+      const answer = await runTurn(model, context, (text) => live.publish(runId, text), AbortSignal.any([lost, stopped, timeUp]));
       reached("turn.answered");
       await commitTurn(store, newId, reached, item, run, answer, cause);
     } catch (error) {
-      // Handed back or taken over: the next owner answers, and this one has nothing more to say.
-      if (lost.aborted || isFailure(error, "fence.stale")) return;
+      // Handed back, taken over or stopped: somebody else has the last word, and this one has nothing more to say.
+      if (lost.aborted || stopped.aborted || isFailure(error, "fence.stale")) return;
       const failure = timeUp.aborted
         ? new Failure("model.failed", `no answer within ${parts.turnMs / 1000} s`, { cause: error })
         : asFailure(error);
       await failTurn(store, item, run, failure, cause);
     } finally {
       live.end(runId);
+      over();
     }
   };
 }
@@ -63,5 +67,5 @@ export function takeTurn(parts: TurnParts): Handler {
 function whoAnswers(parts: TurnParts, run: RunInput): { agent: Agent; model: Model } {
   const agent = parts.agents.get(run.agent);
   if (!agent) throw new Failure("agent.unknown", `the agent "${run.agent}" is no longer in the config`);
-  return { agent, model: parts.models.resolve(agent.model) };
+  return { agent, model: parts.models.resolve(run.model ?? agent.model) };
 }

@@ -20,6 +20,17 @@ export interface NewRun {
   readonly decision: RouteDecision;
   /** Set: the run is refused, and this is why. */
   readonly refusal: RunError | null;
+  /** Of its session, when it was admitted. */
+  readonly epoch?: number;
+}
+
+/** A command: answered as soon as it is admitted. `error`: what was wrong with it, for programs; the reply tells it to people. */
+export interface AnsweredRun extends Omit<NewRun, "refusal" | "epoch" | "agent" | "sessionKey"> {
+  readonly agent: string;
+  readonly sessionKey: string;
+  readonly epoch: number;
+  readonly reply: string;
+  readonly error: RunError | null;
 }
 
 export interface RunError {
@@ -34,6 +45,9 @@ export interface RunInput {
   readonly sessionKey: string;
   readonly address: Address;
   readonly input: string;
+  readonly epoch: number;
+  /** The session's own model, if it has one. */
+  readonly model: string | null;
 }
 
 interface RunRow {
@@ -53,9 +67,15 @@ interface RunRow {
 
 export async function addRun(tx: Tx, run: NewRun): Promise<void> {
   const error = run.refusal && JSON.stringify(run.refusal);
-  await tx.run`insert into runs (id, agent, session_key, status, address, input, decision, error, created_at, ended_at)
+  await tx.run`insert into runs (id, agent, session_key, status, address, input, decision, error, created_at, ended_at, epoch)
     values (${run.id}, ${run.agent}, ${run.sessionKey}, ${run.refusal ? "refused" : "queued"}, ${JSON.stringify(run.address)}, ${run.input},
-      ${JSON.stringify(run.decision)}, ${error}, now_ms(), case when cast(${error} as text) is null then null else now_ms() end)`;
+      ${JSON.stringify(run.decision)}, ${error}, now_ms(), case when cast(${error} as text) is null then null else now_ms() end, ${run.epoch ?? 1})`;
+}
+
+export async function addAnsweredRun(tx: Tx, run: AnsweredRun): Promise<void> {
+  await tx.run`insert into runs (id, agent, session_key, status, address, input, reply, decision, error, created_at, started_at, ended_at, epoch)
+    values (${run.id}, ${run.agent}, ${run.sessionKey}, 'completed', ${JSON.stringify(run.address)}, ${run.input}, ${run.reply},
+      ${JSON.stringify(run.decision)}, ${run.error && JSON.stringify(run.error)}, now_ms(), now_ms(), now_ms(), ${run.epoch})`;
 }
 
 export async function startRun(tx: Tx, id: string): Promise<void> {
@@ -94,9 +114,12 @@ export async function readRun(reads: Reads, id: string): Promise<Run | undefined
 
 /** Undefined also for a refused run: nobody will take a turn for it. */
 export async function readRunInput(reads: Reads, id: string): Promise<RunInput | undefined> {
-  const row = await rowOf(reads, id);
+  const row = await reads.get<RunRow & { readonly epoch: number; readonly model: string | null }>`
+    select r.id, r.agent, r.session_key, r.address, r.input, r.epoch, s.model from runs as r
+    left join sessions as s on s.session_key = r.session_key where r.id = ${id}`;
   if (!row || row.agent === null || row.session_key === null) return undefined;
-  return { id: row.id, agent: row.agent, sessionKey: row.session_key, address: JSON.parse(row.address), input: row.input };
+  const { agent, session_key: sessionKey, input, epoch, model } = row;
+  return { id: row.id, agent, sessionKey, address: JSON.parse(row.address), input, epoch, model };
 }
 
 function rowOf(reads: Reads, id: string): Promise<RunRow | undefined> {

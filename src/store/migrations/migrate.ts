@@ -11,9 +11,22 @@ import { claims } from "./005-claims.ts";
 import { mailbox } from "./006-mailbox.ts";
 import { agreements } from "./007-agreements.ts";
 import { guests } from "./008-guests.ts";
+import { tenants } from "./009-tenants.ts";
+import { conversations } from "./010-conversations.ts";
 import type { Migration } from "./migration.ts";
 
-export const MIGRATIONS: readonly Migration[] = [groundFloor, sessions, access, pools, claims, mailbox, agreements, guests];
+export const MIGRATIONS: readonly Migration[] = [
+  groundFloor,
+  sessions,
+  access,
+  pools,
+  claims,
+  mailbox,
+  agreements,
+  guests,
+  tenants,
+  conversations,
+];
 
 interface Applied {
   readonly version: number;

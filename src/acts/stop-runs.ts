@@ -1,0 +1,49 @@
+import { isOver, type Run } from "../contract/wire.ts";
+import { Failure } from "../kernel/failure.ts";
+import { failRun, readRun } from "../records/sessions/runs.ts";
+import type { Tx } from "../store/engine.ts";
+import type { Store } from "../store/store.ts";
+import { sessionLane, type TurnPayload } from "./work-kinds.ts";
+
+/**
+ * Ends every turn of a session that waits or runs. With its work row gone, a turn that runs commits nothing, whatever it still does.
+ * What was asked does not stay in the conversation: the next turn must not take it up again. Answers the runs that were ended.
+ */
+export async function stopSessionIn(store: Store, tx: Tx, sessionKey: string, by: string): Promise<string[]> {
+  const items = await store.queue.inLane(tx, sessionLane(sessionKey));
+  return end(store, tx, items, by);
+}
+
+/** Ends one run. Refused for one that has ended already. */
+export async function stopRunIn(store: Store, tx: Tx, runId: string, by: string): Promise<Run> {
+  const before = await readRun(tx, runId);
+  if (!before) throw new Failure("request.not_found", `there is no run "${runId}"`);
+  const items = before.sessionKey === null ? [] : await store.queue.inLane(tx, sessionLane(before.sessionKey));
+  const mine = items.filter(({ payload }) => (payload as TurnPayload).runId === runId);
+  const [ended] = isOver(before.status) ? [] : await end(store, tx, mine, by);
+  const run = (await readRun(tx, runId)) as Run;
+  if (ended === undefined) throw new Failure("run.over", `run ${runId} is ${run.status} already`, { details: { status: run.status } });
+  return run;
+}
+
+async function end(
+  store: Store,
+  tx: Tx,
+  items: readonly { readonly id: number; readonly payload: unknown }[],
+  by: string,
+): Promise<string[]> {
+  const removed = await store.queue.cancelAll(
+    tx,
+    items.map(({ id }) => id),
+  );
+  const ended: string[] = [];
+  const error = { code: "run.stopped", message: `stopped by ${by}` };
+  for (const { id, payload } of items) {
+    if (!removed.has(id)) continue;
+    const { runId, causedBy } = payload as TurnPayload;
+    await failRun(tx, runId, error);
+    await store.ledger.append(tx, { type: "turn.failed", actor: by, subject: ["run", runId], causedBy, data: error });
+    ended.push(runId);
+  }
+  return ended;
+}

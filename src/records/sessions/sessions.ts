@@ -1,0 +1,115 @@
+import type { z } from "zod";
+import type {
+  Session,
+  SessionHits,
+  SessionList,
+  SessionSearch,
+  sessionQuery,
+  TranscriptEntry,
+  TranscriptPage,
+  transcriptQuery,
+} from "../../contract/sessions.ts";
+import type { Caller } from "../../kernel/caller.ts";
+import { Failure } from "../../kernel/failure.ts";
+import { code, list, type SqlFragment, sql } from "../../store/sql.ts";
+import type { Store } from "../../store/store.ts";
+import { TRANSCRIPT_DOCUMENTS } from "./transcript.ts";
+import { type SeeingAgents, sees, visibleAgents } from "./viewer.ts";
+
+interface SessionRow {
+  readonly session_key: string;
+  readonly agent: string;
+  readonly epoch: number;
+  readonly model: string | null;
+  readonly title: string;
+  readonly messages: number;
+  readonly created_at: number;
+  readonly last_at: number;
+}
+
+interface EntryRow {
+  readonly position: number;
+  readonly epoch: number;
+  readonly role: TranscriptEntry["role"];
+  readonly body: string;
+  readonly run_id: string;
+  readonly at: number;
+}
+
+/** Conversations, as somebody may see them. What one may not see does not exist for one. */
+export class Sessions {
+  readonly #store: Store;
+  readonly #agents: SeeingAgents;
+
+  constructor(store: Store, agents: SeeingAgents) {
+    this.#store = store;
+    this.#agents = agents;
+  }
+
+  /** The newest first. */
+  async list(caller: Caller, { agent, limit, after }: z.output<typeof sessionQuery>): Promise<SessionList> {
+    const visible = visibleAgents(caller, this.#agents);
+    const rows = await this.#store.read
+      .all<SessionRow>`select session_key, agent, epoch, model, title, messages, created_at, last_at from sessions
+      where ${ofAgents(visible, agent)} ${olderThan(after)} order by last_at desc, session_key desc limit ${limit + 1}`;
+    const last = rows.length > limit ? rows[limit - 1] : undefined;
+    return { sessions: rows.slice(0, limit).map(sessionOf), next: last ? `${last.last_at}:${last.session_key}` : null };
+  }
+
+  async read(caller: Caller, key: string, { limit, before }: z.output<typeof transcriptQuery>): Promise<TranscriptPage> {
+    const row = await this.#store.read.get<SessionRow>`select session_key, agent, epoch, model, title, messages, created_at, last_at
+      from sessions where session_key = ${key}`;
+    if (!row || !sees(visibleAgents(caller, this.#agents), row.agent))
+      throw new Failure("request.not_found", `there is no session "${key}"`);
+    const earlier = before === undefined ? code("") : sql`and position < ${before}`;
+    const rows = await this.#store.read.all<EntryRow>`select position, epoch, role, body, run_id, at from transcript
+      where session_key = ${key} ${earlier} order by position desc limit ${limit + 1}`;
+    const entries = rows.slice(0, limit).reverse().map(entryOf);
+    return { ...sessionOf(row), entries, next: rows.length > limit ? (entries[0]?.position ?? null) : null };
+  }
+
+  /** Whose words are looked through is part of the query: nothing of others is found first and left out afterwards. */
+  async search(caller: Caller, { q, limit, agent, syntax }: SessionSearch): Promise<SessionHits> {
+    const visible = visibleAgents(caller, this.#agents);
+    const wanted = agent === undefined ? visible : sees(visible, agent) ? [agent] : [];
+    const found = await this.#store.search.find({
+      collection: TRANSCRIPT_DOCUMENTS,
+      scopes: wanted === "all" ? [["agent"]] : wanted.map((each) => ["agent", each]),
+      text: q,
+      limit,
+      match: syntax === "operators" ? "operators" : "all",
+    });
+    const hits: SessionHits["hits"] = [];
+    for (const { id, snippet, score } of found) {
+      const at = id.indexOf("@");
+      const [position, key] = [Number(id.slice(0, at)), id.slice(at + 1)];
+      const row = await this.#store.read.get<EntryRow & { agent: string }>`select t.position, t.epoch, t.role, t.run_id, t.at, s.agent
+        from transcript as t join sessions as s on s.session_key = t.session_key where t.session_key = ${key} and t.position = ${position}`;
+      if (row)
+        hits.push({ key, agent: row.agent, position, epoch: row.epoch, role: row.role, run: row.run_id, at: row.at, snippet, score });
+    }
+    return { hits };
+  }
+}
+
+function ofAgents(visible: "all" | readonly string[], wanted: string | undefined): SqlFragment {
+  const visibly = visible === "all" ? code("1 = 1") : sql`agent in ${list(visible)}`;
+  return wanted === undefined ? visibly : sql`${visibly} and agent = ${wanted}`;
+}
+
+function olderThan(cursor: string | undefined): SqlFragment {
+  if (cursor === undefined) return code("");
+  const [, time, key] = /^(\d{1,15}):(.+)$/s.exec(cursor) ?? [];
+  if (time === undefined || key === undefined) throw new Failure("request.malformed", "after: expected `next` of the part before");
+  const at = Number(time);
+  return sql`and (last_at < ${at} or (last_at = ${at} and session_key < ${key}))`;
+}
+
+function sessionOf(row: SessionRow): Session {
+  const { session_key: key, agent, title, epoch, model, messages } = row;
+  return { key, agent, title, epoch, model, messages, createdAt: row.created_at, lastAt: row.last_at };
+}
+
+function entryOf({ position, epoch, role, body, run_id: run, at }: EntryRow): TranscriptEntry {
+  return { position, epoch, role, text: body, run, at };
+}
