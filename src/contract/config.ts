@@ -100,18 +100,6 @@ export type AgentConfig = z.output<typeof agentKeys>;
 /** `coder:` with nothing after it is an agent that inherits everything. */
 const agentConfig = agentKeys.nullable().transform((agent): AgentConfig => agent ?? agentKeys.parse({}));
 
-const agentsConfig = z
-  .record(agentId, agentConfig)
-  .refine((agents) => Object.keys(agents).length > 0, "expected at least one agent; without the key `agents` there is one, `main`")
-  .superRefine((agents, context) => {
-    const ids = Object.keys(agents);
-    const complain = (path: (string | number)[], message: string): void => void context.addIssue({ code: "custom", path, message });
-    for (const second of ids.filter((id) => agents[id]?.default).slice(1))
-      complain([second, "default"], "only one agent can be the default");
-    if (ids.length > 0 && defaultAgentOf(agents) === undefined)
-      complain([], "expected one agent with `default: true`, or one named `main`");
-  });
-
 const provider = z.strictObject({
   type: z.enum(["openai-compatible", "openai", "anthropic", "google", "openrouter", "ollama"]).default("openai-compatible"),
   base_url: url.optional(),
@@ -150,7 +138,8 @@ export const configSchema = z.strictObject({
   providers: z
     .record(z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, "a provider's name is lowercase letters, digits, _ and -"), provider)
     .default({}),
-  agents: agentsConfig.prefault({ main: {} }),
+  /** Which of them is the default, and that there is one, is checked where the file is read: there a mistake has a place. */
+  agents: z.record(agentId, agentConfig).prefault({ main: {} }),
   bindings: z.array(binding).max(100_000).default([]),
   channels: z
     .record(z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, "a channel's name is lowercase letters, digits, _ and -"), channel)

@@ -1,13 +1,14 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { type Config, configSchema } from "../contract/config.ts";
 import { sha256 } from "../kernel/canonical-json.ts";
-import { Failure } from "../kernel/failure.ts";
-import { type ConfigProblem, configFailure } from "./config-problem.ts";
+import { Failure, isFailure } from "../kernel/failure.ts";
+import { type ConfigPath, type ConfigProblem, configFailure, type Origin } from "./config-problem.ts";
 import { type Environment, homeOf, type Whereabouts } from "./home.ts";
-import { validateConfig } from "./validate-config.ts";
-import { type ConfigPath, type Origin, readYaml } from "./yaml-source.ts";
+import { namedSecrets, Secrets } from "./secrets.ts";
+import { type ValidatedConfig, validateConfig } from "./validate-config.ts";
+import { readYaml } from "./yaml-source.ts";
 
 export interface Settings {
   readonly home: string;
@@ -17,38 +18,89 @@ export interface Settings {
   readonly configText: string;
   /** Of the text: what an edit must have been based on, and what tells two revisions apart. */
   readonly configHash: string;
-  /** Agents whose section is broken are in it with nothing but their default flag. */
+  /** Agents whose section is broken are in it with nothing but their default flag; those whose id is none are not in it. */
   readonly config: Config;
   /** Agents whose own section is broken, by id as written, with everything that is wrong in it. */
   readonly quarantined: ReadonlyMap<string, readonly ConfigProblem[]>;
   readonly warnings: readonly ConfigProblem[];
-  /** Where a value stands in the file; null without one, and for values that nobody wrote. */
+  readonly secrets: Secrets;
+  /** Where a value stands in the file; of one that nobody wrote, where the nearest thing around it does. Null without a file. */
   originOf(path: ConfigPath): Origin | null;
+  /** Whether the file itself says this. */
+  isWritten(path: ConfigPath): boolean;
   /** `sqlite:<path>` or `postgres://…`: `store:`, else `$GUILDHALL_STORE`, else the home's own file. */
   readonly storeLocation: string;
 }
 
-/** Reads, and changes nothing: a home that does not exist yet is a valid one. */
-export function loadSettings(where: Whereabouts, environment: Environment): Settings {
+export interface LoadOptions {
+  /** Tools that the program around us brings along. */
+  readonly knownTools?: readonly string[];
+  /** Instead of what the config file says: a config that is not written yet. */
+  readonly text?: string;
+}
+
+/** Reads, and changes nothing: a home that does not exist yet is a valid one. Throws `config.invalid` with every problem in its details. */
+export function loadSettings(where: Whereabouts, environment: Environment, options: LoadOptions = {}): Settings {
   const home = homeOf(where, environment);
-  const secrets = readSecrets(join(home, ".env"));
-  const lookUp = (name: string): string | undefined => environment[name] ?? secrets[name];
+  const dotEnv = readDotEnv(join(home, ".env"));
+  const lookUp = (name: string): string | undefined => environment[name] ?? dotEnv.values[name];
   const file = where.config ? resolve(where.config) : join(home, "guildhall.yaml");
-  const text = readText(file);
+  const text = options.text ?? readText(file);
   if (text === undefined && where.config) throw new Failure("config.invalid", `${file} does not exist`, { hint: "Check --config." });
   const source = text === undefined ? null : readYaml(text, file, lookUp);
-  const config = source === null ? configSchema.parse({}) : validateConfig(source, file);
+  const validated: ValidatedConfig =
+    source === null
+      ? { config: configSchema.parse({}), quarantined: new Map(), warnings: [] }
+      : validateConfig(source, { file, home, knownTools: options.knownTools ?? [] });
+  const location = storeLocation(validated.config, lookUp("GUILDHALL_STORE"), home);
   return {
     home,
     configFile: text === undefined ? null : file,
     configText: text ?? "",
     configHash: sha256(text ?? ""),
+    config: validated.config,
+    quarantined: validated.quarantined,
+    warnings: [...validated.warnings, ...dotEnv.warnings],
+    secrets: new Secrets(validated.config, namedSecrets(source, lookUp, location)),
+    originOf: (path) => source?.originOf(path) ?? null,
+    isWritten: (path) => source?.isWritten(path) ?? false,
+    storeLocation: location,
+  };
+}
+
+/** For a program that hands in its config: nothing of it stands in a file. */
+export function settingsWithoutFile(config: Config, home: string): Settings {
+  const variables = Object.values(config.agents).flatMap(({ env }) => Object.entries(env));
+  const values = variables.map(([name, secret]) => [name, secret.reveal()] as const);
+  return {
+    home,
+    configFile: null,
+    configText: "",
+    configHash: sha256(""),
     config,
     quarantined: new Map(),
     warnings: [],
-    originOf: (path) => source?.originOf(path) ?? null,
-    storeLocation: storeLocation(config, lookUp("GUILDHALL_STORE"), home),
+    secrets: new Secrets(config, values),
+    originOf: () => null,
+    isWritten: () => false,
+    storeLocation: storeLocation(config, undefined, home),
   };
+}
+
+/** As `loadSettings`, with problems as values: null for settings that nobody could start with. */
+export function inspectSettings(
+  where: Whereabouts,
+  environment: Environment,
+  options: LoadOptions = {},
+): { readonly settings: Settings | null; readonly problems: readonly ConfigProblem[] } {
+  try {
+    const settings = loadSettings(where, environment, options);
+    return { settings, problems: [...[...settings.quarantined.values()].flat(), ...settings.warnings] };
+  } catch (error) {
+    const problems = isFailure(error, "config.invalid") ? (error.details.problems as readonly ConfigProblem[] | undefined) : undefined;
+    if (!problems) throw error;
+    return { settings: null, problems };
+  }
 }
 
 function storeLocation(config: Config, named: string | undefined, home: string): string {
@@ -58,9 +110,21 @@ function storeLocation(config: Config, named: string | undefined, home: string):
   throw new Failure("config.invalid", "$GUILDHALL_STORE must be sqlite or postgres://…", { hint: "Correct or unset GUILDHALL_STORE." });
 }
 
-function readSecrets(file: string): Environment {
+interface DotEnv {
+  readonly values: Environment;
+  readonly warnings: readonly ConfigProblem[];
+}
+
+const OTHERS_MAY_READ = 0o044;
+
+function readDotEnv(file: string): DotEnv {
   const text = readText(file);
-  return text === undefined ? {} : (parseEnv(text) as Environment);
+  if (text === undefined) return { values: {}, warnings: [] };
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
+  const open = problemAt(file, "warning", "config.readable_secrets", "others than its owner may read it", `Run: chmod 600 ${file}`);
+  // Windows has no such bits, and reports them all.
+  const warnings = process.platform !== "win32" && (mode & OTHERS_MAY_READ) !== 0 ? [open] : [];
+  return { values: parseEnv(text) as Environment, warnings };
 }
 
 function readText(file: string): string | undefined {
@@ -69,20 +133,17 @@ function readText(file: string): string | undefined {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw configFailure(
-      [
-        {
-          file,
-          line: 1,
-          column: 1,
-          path: "",
-          message: `the file cannot be read (${code})`,
-          severity: "error",
-          code: "config.unreadable",
-          fix: "",
-        },
-      ],
-      error,
+    const problem = problemAt(
+      file,
+      "error",
+      "config.unreadable",
+      `the file cannot be read (${code})`,
+      "Make it a file that this user may read.",
     );
+    throw configFailure([problem], error);
   }
+}
+
+function problemAt(file: string, severity: "error" | "warning", code: string, message: string, fix: string): ConfigProblem {
+  return { severity, code, file, line: 1, column: 1, path: "", message, fix };
 }

@@ -1,82 +1,123 @@
 import type { z } from "zod";
-import { type Config, configSchema } from "../contract/config.ts";
-import { didYouMean } from "../kernel/nearest.ts";
-import { type ConfigProblem, configFailure } from "./config-problem.ts";
-import type { ConfigPath, YamlSource } from "./yaml-source.ts";
+import { agentId, type Config, configSchema } from "../contract/config.ts";
+import { agentFindings } from "./agent-checks.ts";
+import { type ConfigPath, type ConfigProblem, configFailure, type Finding } from "./config-problem.ts";
+import { schemaFindings } from "./schema-findings.ts";
+import { secretFindings } from "./secrets.ts";
+import { toolFindings } from "./tool-checks.ts";
+import { mapAt, valueAt } from "./value-at.ts";
+import type { YamlSource } from "./yaml-source.ts";
 
-/** The typed config, or every problem with its place in the file. An empty file is a valid one. */
-export function validateConfig(source: YamlSource, file: string): Config {
-  const result = configSchema.safeParse(source.value ?? {});
-  if (result.success) return result.data;
-  const problems = result.error.issues.flatMap((issue) => problemsOf(issue, source, file));
-  throw configFailure(problems.sort((a, b) => a.line - b.line || a.column - b.column));
+export interface ValidatedConfig {
+  readonly config: Config;
+  readonly quarantined: ReadonlyMap<string, readonly ConfigProblem[]>;
+  readonly warnings: readonly ConfigProblem[];
 }
 
-function problemsOf(issue: z.core.$ZodIssue, source: YamlSource, file: string): ConfigProblem[] {
-  const path = issue.path as ConfigPath;
-  const problem = (at: ConfigPath, key: boolean, message: string): ConfigProblem => ({
-    severity: "error",
-    code: "config.malformed",
-    fix: "",
-    file,
-    ...(key ? source.originOfKey(at) : source.originOf(at)),
-    path: at.join("."),
-    message,
-  });
-  switch (issue.code) {
-    case "unrecognized_keys":
-      return issue.keys.map((key) => problem([...path, key], true, `unknown key${didYouMean(key, keysAt(path))}`));
-    case "invalid_key":
-      return [problem(path, true, issue.issues[0]?.message ?? "this cannot be a key here")];
-    case "invalid_value": {
-      const found = valueAt(source.value, path);
-      const names = issue.values.map(String);
-      return [problem(path, false, `expected ${names.join(" or ")}, found ${shown(found)}${didYouMean(String(found), names)}`)];
-    }
-    case "invalid_type":
-      return [problem(path, false, `expected ${inWords(issue.expected)}, found ${shown(valueAt(source.value, path))}`)];
-    default:
-      return [problem(path, false, issue.message)];
+export interface Around {
+  readonly file: string;
+  readonly home: string;
+  readonly knownTools: readonly string[];
+}
+
+/**
+ * The typed config. An error inside one agent's section takes that agent out, and nothing else; any other error refuses the whole,
+ * with every problem there is.
+ */
+export function validateConfig(source: YamlSource, around: Around): ValidatedConfig {
+  const first = configSchema.safeParse(source.value ?? {});
+  const written = withNumbers(source, first.error?.issues ?? []);
+  const parsed = written === source.value ? first : configSchema.safeParse(written);
+  const findings = withoutEchoes([
+    ...source.findings,
+    ...agentFindings(written, around.home),
+    ...toolFindings(written, around.knownTools),
+    ...secretFindings(source),
+    ...schemaFindings(parsed.error?.issues ?? [], source),
+  ]);
+  const problems = sorted(findings.map((finding) => [finding, placed(finding, source, around.file)] as const));
+  const errors = problems.filter(([finding]) => finding.severity === "error");
+  if (errors.some(([finding]) => agentOf(finding.path) === undefined)) throw configFailure(problems.map(([, problem]) => problem));
+
+  const quarantined = new Map<string, ConfigProblem[]>();
+  for (const [finding, problem] of errors) {
+    const id = agentOf(finding.path) as string;
+    quarantined.set(id, [...(quarantined.get(id) ?? []), problem]);
   }
-}
-
-function valueAt(value: unknown, path: ConfigPath): unknown {
-  return path.reduce<unknown>((inner, key) => (inner as Record<string | number, unknown> | null | undefined)?.[key], value);
-}
-
-/** Values are shown by kind, not by content: a misplaced secret must not end up in a log. */
-function shown(value: unknown): string {
-  if (value === null || value === undefined) return "nothing";
-  if (Array.isArray(value)) return "a list";
-  if (typeof value === "object") return "a map";
-  return typeof value === "string" && value.length > 40 ? "a long text" : JSON.stringify(value);
-}
-
-function inWords(expected: string): string {
-  const words: Readonly<Record<string, string>> = {
-    object: "a map",
-    record: "a map",
-    array: "a list",
-    int: "a whole number",
-    boolean: "true or false",
+  return {
+    config:
+      errors.length === 0
+        ? (parsed.data as Config)
+        : configSchema.parse(
+            withoutBroken(
+              written,
+              errors.map(([finding]) => finding),
+            ),
+          ),
+    quarantined,
+    warnings: problems.flatMap(([{ severity }, problem]) => (severity === "warning" ? [problem] : [])),
   };
-  return words[expected] ?? `a ${expected}`;
 }
 
-/** The keys that the schema knows at this place. */
-function keysAt(path: ConfigPath): string[] {
-  let schema: z.core.$ZodType = configSchema;
-  for (const part of path) {
-    const def = unwrapped(schema)._zod.def as { shape?: Record<string, z.core.$ZodType>; valueType?: z.core.$ZodType };
-    const next = def.valueType ?? (def.shape && Object.hasOwn(def.shape, part) ? def.shape[part] : undefined);
-    if (!next) return [];
-    schema = next;
+/** The agent in whose own section the path lies. */
+function agentOf(path: ConfigPath): string | undefined {
+  return path[0] === "agents" && path.length > 1 ? String(path[1]) : undefined;
+}
+
+/** Broken agents keep their default flag, so that what is theirs is refused and not given to another; what is no id is left out. */
+function withoutBroken(written: unknown, errors: readonly Finding[]): unknown {
+  const broken = new Set(errors.map(({ path }) => agentOf(path)));
+  const twice = new Set(errors.flatMap(({ path, code }) => (code === "config.second_default" ? [agentOf(path)] : [])));
+  const agents = Object.entries(mapAt(written, ["agents"])).flatMap(([id, section]) => {
+    if (!broken.has(id)) return [[id, section]];
+    if (!agentId.safeParse(id).success) return [];
+    return [[id, valueAt(section, ["default"]) === true && !twice.has(id) ? { default: true } : {}]];
+  });
+  return { ...(written as object), agents: Object.fromEntries(agents) };
+}
+
+/** `port: ${PORT}` is a text once it is replaced; where the schema wants a number or a yes or no, it is taken for one. */
+function withNumbers(source: YamlSource, issues: readonly z.core.$ZodIssue[]): unknown {
+  const value = source.value ?? {};
+  let changed: unknown = value;
+  for (const issue of issues) {
+    const path = issue.path as ConfigPath;
+    if (issue.code !== "invalid_type" || !source.substitutionAt(path)) continue;
+    const meant = literal(issue.expected, String(valueAt(value, path)));
+    if (meant !== undefined) changed = replaced(changed, path, meant);
   }
-  return Object.keys((unwrapped(schema)._zod.def as { shape?: object }).shape ?? {});
+  return changed;
 }
 
-function unwrapped(schema: z.core.$ZodType): z.core.$ZodType {
-  const def = schema._zod.def as { innerType?: z.core.$ZodType; in?: z.core.$ZodType };
-  const inner = def.innerType ?? def.in;
-  return inner ? unwrapped(inner) : schema;
+function literal(expected: string, text: string): number | boolean | undefined {
+  if (expected === "boolean") return text === "true" ? true : text === "false" ? false : undefined;
+  return (expected === "number" || expected === "int") && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
+}
+
+function replaced(value: unknown, [part, ...rest]: ConfigPath, by: unknown): unknown {
+  if (part === undefined) return by;
+  const inner = replaced(valueAt(value, [part]), rest, by);
+  if (Array.isArray(value)) return value.with(Number(part), inner);
+  return { ...(value as object), [part]: inner };
+}
+
+/** One complaint about a place is enough: what an unset name leaves behind is no second mistake. */
+function withoutEchoes(findings: readonly Finding[]): Finding[] {
+  const told = new Set<string>();
+  return findings.filter(({ path, severity }) => {
+    const place = JSON.stringify(path);
+    if (told.has(place)) return false;
+    if (severity === "error") told.add(place);
+    return true;
+  });
+}
+
+function placed({ severity, code, path, at, message, fix }: Finding, source: YamlSource, file: string): ConfigProblem {
+  const { line, column } = typeof at === "object" ? at : at === "key" ? source.originOfKey(path) : source.originOf(path);
+  return { severity, code, file, line, column, path: path.join("."), message, fix };
+}
+
+function sorted(problems: (readonly [Finding, ConfigProblem])[]): (readonly [Finding, ConfigProblem])[] {
+  const rank = (severity: string): number => (severity === "error" ? 0 : 1);
+  return problems.toSorted(([, a], [, b]) => rank(a.severity) - rank(b.severity) || a.line - b.line || a.column - b.column);
 }

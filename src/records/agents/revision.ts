@@ -1,7 +1,9 @@
 import type { Config } from "../../contract/config.ts";
+import { Policy } from "../../deciders/policy/policy.ts";
 import { Router } from "../../deciders/routing/router.ts";
 import { routingOf } from "../../deciders/routing/routing-of.ts";
 import type { Settings } from "../../settings/load-settings.ts";
+import { Secrets } from "../../settings/secrets.ts";
 import { type Agent, agentsOf } from "./agent.ts";
 
 /** Everything that follows from one text of the config. Never changes; what began with it may end with it. */
@@ -10,11 +12,13 @@ export interface Revision {
   readonly number: number;
   readonly settings: Settings;
   readonly router: Router;
+  readonly policy: Policy;
   readonly agents: ReadonlyMap<string, Agent>;
 }
 
 export function revisionOf(settings: Settings, number: number): Revision {
-  return { number, settings, router: new Router(routingOf(settings)), agents: agentsOf(settings) };
+  const policy = new Policy(settings);
+  return { number, settings, router: new Router(routingOf(settings)), policy, agents: agentsOf(settings, policy) };
 }
 
 /** For a program that hands in its config: nothing of it stands in a file. */
@@ -28,7 +32,9 @@ export function revisionWithoutFile(config: Config, home = ""): Revision {
       config,
       quarantined: new Map(),
       warnings: [],
+      secrets: new Secrets(config, []),
       originOf: () => null,
+      isWritten: () => false,
       storeLocation: "",
     },
     0,

@@ -1,0 +1,98 @@
+import { relative, resolve, sep } from "node:path";
+import { defaultAgentOf } from "../contract/config.ts";
+import { didYouMean, nearest } from "../kernel/nearest.ts";
+import { type ConfigPath, errorAt, type Finding } from "./config-problem.ts";
+import { listAt, mapAt, valueAt } from "./value-at.ts";
+
+/** What a schema cannot see: whether what names something else names something that is there. On values as written, sound or not. */
+export function agentFindings(value: unknown, home: string): Finding[] {
+  if (valueAt(value, ["agents"]) === undefined) return unknownAgentsInBindings(value, ["main"]);
+  const ids = Object.keys(mapAt(value, ["agents"]));
+  return [
+    ...defaultFindings(value, ids),
+    ...ids.flatMap((id) => ownFindings(value, id, ids)),
+    ...ids.flatMap((id) => sharedPathFindings(value, id, home)),
+    ...unknownAgentsInBindings(value, ids),
+  ];
+}
+
+/** One that answers what no binding takes: `default: true`, else `main`, else the only one. */
+function defaultFindings(value: unknown, ids: readonly string[]): Finding[] {
+  const agents = valueAt(value, ["agents"]);
+  if (typeof agents !== "object" || Array.isArray(agents)) return [];
+  if (ids.length === 0) {
+    const fix = "Add main: {}, or remove the key `agents`.";
+    return [errorAt(["agents"], "config.no_agents", "expected at least one agent; without the key `agents` there is one, `main`", fix)];
+  }
+  const flags = Object.fromEntries(ids.map((id) => [id, { default: valueAt(value, ["agents", id, "default"]) === true }]));
+  const [first, ...more] = ids.filter((id) => flags[id]?.default);
+  if (defaultAgentOf(flags) === undefined) {
+    const message = "expected one agent with `default: true`, or one named `main`";
+    return [errorAt(["agents"], "config.no_default", message, `Write default: true in one of them, for example in ${ids[0]}.`)];
+  }
+  return more.map((id) =>
+    errorAt(
+      ["agents", id, "default"],
+      "config.second_default",
+      `only one agent can be the default, and ${first} is`,
+      "Remove it here or there.",
+    ),
+  );
+}
+
+function ownFindings(value: unknown, id: string, ids: readonly string[]): Finding[] {
+  const sees: ConfigPath = ["agents", id, "sees"];
+  const delegates: ConfigPath = ["agents", id, "subagents", "agents"];
+  return [
+    ...listAt(value, sees).flatMap((name, index) => (name === "*" ? [] : unknownAgent([...sees, index], name, ids))),
+    ...listAt(value, delegates).flatMap((written, index) => {
+      const path = typeof written === "string" ? [...delegates, index] : [...delegates, index, "id"];
+      return unknownAgent(path, valueAt(value, path), ids);
+    }),
+  ];
+}
+
+function unknownAgentsInBindings(value: unknown, ids: readonly string[]): Finding[] {
+  return listAt(value, ["bindings"]).flatMap((_, index) => {
+    const path: ConfigPath = ["bindings", index, "agent"];
+    return unknownAgent(path, valueAt(value, path), ids);
+  });
+}
+
+function unknownAgent(path: ConfigPath, name: unknown, ids: readonly string[]): Finding[] {
+  if (typeof name !== "string" || ids.includes(name)) return [];
+  const meant = nearest(name.slice(0, 100), ids);
+  const fix = meant ? `Write ${meant}.` : `Add the agent under agents, or name one of: ${ids.slice(0, 20).join(", ")}.`;
+  return [errorAt(path, "config.unknown_agent", `there is no agent "${name.slice(0, 100)}"${didYouMean(name, ids)}`, fix)];
+}
+
+/** Lexical, so that a mistake is found before anything runs; links are followed where the folder is used. */
+function sharedPathFindings(value: unknown, id: string, home: string): Finding[] {
+  const list: ConfigPath = ["agents", id, "shared_paths"];
+  const names = new Set<string>();
+  return listAt(value, list).flatMap((_, index) => {
+    const path = valueAt(value, [...list, index, "path"]);
+    if (typeof path !== "string" || path === "") return [];
+    const at = [...list, index, "path"];
+    const target = resolve(home, path);
+    const fix = "Share a folder of its own, for example ./team-docs.";
+    if (isWithin(target, home)) return [errorAt(at, "config.bad_shared_path", "this folder holds the whole home, with every secret", fix)];
+    const below = relative(home, target).split(sep);
+    if (below[0] === "agents" && below[1] !== id)
+      return [errorAt(at, "config.bad_shared_path", "this is another agent's private folder", fix)];
+    if (below.length === 1 && /^(\.env|operator\.token|daemon\.|guildhall\.ya?ml|state\.db)/.test(below[0] as string))
+      return [errorAt(at, "config.bad_shared_path", "this is one of Guildhall's own files", fix)];
+    const name = String(valueAt(value, [...list, index, "name"]) ?? target.split(sep).at(-1));
+    if (names.has(name)) {
+      const message = `two shared paths would both be called "${name}"`;
+      return [errorAt(at, "config.bad_shared_path", message, "Give this one another name: { path: …, name: … }.")];
+    }
+    names.add(name);
+    return [];
+  });
+}
+
+function isWithin(outer: string, inner: string): boolean {
+  const way = relative(outer, inner);
+  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`));
+}
