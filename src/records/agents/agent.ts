@@ -9,7 +9,8 @@ import {
   type SharedPath,
 } from "../../contract/config.ts";
 import type { Secret } from "../../contract/secret.ts";
-import type { ToolRules } from "../../contract/tools.ts";
+import type { Grant } from "../../deciders/policy/grant.ts";
+import type { Policy } from "../../deciders/policy/policy.ts";
 import { inWords } from "../../settings/config-problem.ts";
 import type { Settings } from "../../settings/load-settings.ts";
 
@@ -41,6 +42,7 @@ export interface Agent {
   readonly state: AgentState;
   /** Why it is not active; null when it is. */
   readonly because: string | null;
+  /** What the config gives it to call. Made when it is first asked for. */
   readonly grant: Grant;
   /** Other agents whose tasks and sessions it may search; `["*"]`: all. */
   readonly sees: readonly string[];
@@ -57,16 +59,13 @@ export interface Agent {
   readonly mcp: AgentConfig["mcp"];
 }
 
-/** The rules for tools, everybody's first. */
-export type Grant = readonly ToolRules[];
-
-export function agentsOf(settings: Settings): Map<string, Agent> {
+export function agentsOf(settings: Settings, policy: Policy): Map<string, Agent> {
   const { config } = settings;
   const chosen = defaultAgentOf(config.agents);
-  return new Map(Object.keys(config.agents).map((id) => [id, agentOf(settings, id, config.agents[id] as AgentConfig, id === chosen)]));
+  return new Map(Object.entries(config.agents).map(([id, own]) => [id, agentOf(settings, policy, id, own, id === chosen)]));
 }
 
-function agentOf(settings: Settings, id: string, own: AgentConfig, isDefault: boolean): Agent {
+function agentOf(settings: Settings, policy: Policy, id: string, own: AgentConfig, isDefault: boolean): Agent {
   const { config } = settings;
   return {
     id,
@@ -76,7 +75,9 @@ function agentOf(settings: Settings, id: string, own: AgentConfig, isDefault: bo
     isDefault,
     roles: own.roles,
     ...stateOf(settings, id, own),
-    grant: grantOf(config.tools, own.tools),
+    get grant() {
+      return policy.grantOf(id);
+    },
     sees: own.sees,
     dmScope: own.dm_scope ?? config.dm_scope ?? "per-channel-peer",
     groupScope: own.group_scope ?? config.group_scope ?? "chat",
@@ -99,10 +100,6 @@ function stateOf({ quarantined }: Settings, id: string, own: AgentConfig): Pick<
     return { state: "quarantined", because: `its section of the config is broken: ${inWords(first)}${more}` };
   }
   return { state: own.state, because: own.state === "active" ? null : `the config says \`state: ${own.state}\`` };
-}
-
-function grantOf(everybodys: ToolRules | undefined, own: ToolRules | undefined): Grant {
-  return [everybodys, own].filter((rules) => rules !== undefined);
 }
 
 function subagentsOf(config: Config, { subagents }: AgentConfig): Subagents {

@@ -1,0 +1,181 @@
+import { isDeepStrictEqual } from "node:util";
+import { type Document, isMap, isScalar, isSeq, type Node, type Pair, parseDocument, type YAMLMap, type YAMLSeq } from "yaml";
+import { Failure } from "../kernel/failure.ts";
+import { decodeNames, encodeNames } from "./names-in-yaml.ts";
+import { jsonStyle, pairLines, type Style, valueText, yamlStyle } from "./yaml-style.ts";
+
+type Path = readonly (string | number)[];
+
+/** `set` gives a key its value, with the maps around it where they are missing; `append` adds to a list, likewise. */
+export interface Edit {
+  readonly kind: "set" | "append";
+  readonly path: Path;
+  readonly value: unknown;
+}
+
+/** One replacement in a text. */
+interface Splice {
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+}
+
+/**
+ * The text with these changes and not another byte changed: comments, order, blank lines, quotes and indentation are somebody's work.
+ * Where such an insertion cannot be found, or does not come to the value that was asked for, the whole document is written anew, which
+ * keeps comments and order, but not every blank.
+ */
+export function editYaml(text: string, edits: readonly Edit[]): string {
+  return decodeNames(edits.reduce(editOnce, encodeNames(text)));
+}
+
+function editOnce(text: string, { kind, path, value }: Edit): string {
+  const encoded = JSON.parse(encodeNames(JSON.stringify(value))) as unknown;
+  const document = parse(text);
+  const wanted = parse(text);
+  change(wanted, kind, path, encoded);
+  const splice = spliceFor(document, text, kind, path, encoded);
+  if (splice) {
+    const spliced = text.slice(0, splice.from) + splice.text + text.slice(splice.to);
+    if (means(spliced, wanted)) return spliced;
+  }
+  const written = wanted.toString({ lineWidth: 0, flowCollectionPadding: true });
+  if (means(written, wanted)) return written;
+  throw new Failure("config.invalid", `${path.join(".")} cannot be changed by a program here`, { hint: "Edit the file by hand." });
+}
+
+function means(text: string, wanted: Document): boolean {
+  const document = parseDocument(text, { intAsBigInt: true });
+  return document.errors.length === 0 && isDeepStrictEqual(document.toJS(), wanted.toJS());
+}
+
+function parse(text: string): Document {
+  const document = parseDocument(text, { intAsBigInt: true });
+  const [error] = document.errors;
+  if (error) throw new Failure("config.invalid", `the config is not valid YAML: ${error.message.split("\n")[0]}`);
+  return document;
+}
+
+function change(document: Document, kind: Edit["kind"], path: Path, value: unknown): void {
+  try {
+    // `key:` with nothing after it is a map, or a list, that has nothing in it yet.
+    for (let length = 1; length < path.length; length++)
+      if (isEmpty(document.getIn(path.slice(0, length), true))) document.setIn(path.slice(0, length), document.createNode({}));
+    if (kind === "set" || !isSeq(document.getIn(path))) document.setIn(path, document.createNode(kind === "set" ? value : [value]));
+    else document.addIn(path, document.createNode(value));
+  } catch (error) {
+    throw new Failure("config.invalid", `${path.join(".")} cannot be changed by a program: something else stands there`, {
+      cause: error,
+      hint: "Edit the file by hand; an alias (*name) must be written out first.",
+    });
+  }
+}
+
+function spliceFor(document: Document, text: string, kind: Edit["kind"], path: Path, value: unknown): Splice | undefined {
+  const style = isJson(text) ? jsonStyle(text) : yamlStyle(text);
+  if (document.contents === null)
+    return { from: text.length, to: text.length, text: onNewLine(text, style, pair(kind, path, value, style)) };
+  let node: Node = document.contents;
+  for (const [depth, key] of path.entries()) {
+    if (!isMap(node)) return undefined;
+    const found: Pair | undefined = node.items.find((item) => isScalar(item.key) && String(item.key.value) === String(key));
+    if (!found) return intoMap(node, text, style, pair(kind, path.slice(depth), value, style));
+    const below = path.slice(depth + 1);
+    if (isEmpty(found.value)) return underKey(found, text, style, kind, below, value);
+    node = found.value as Node;
+  }
+  if (kind === "append") return isSeq(node) ? intoList(node, text, style, value) : undefined;
+  return isScalar(node) && node.range ? { from: node.range[0], to: node.range[1], text: valueText(value, style) } : undefined;
+}
+
+/** A key and its value, as lines without indentation. */
+function pair(kind: Edit["kind"], path: Path, value: unknown, style: Style): string[] {
+  const [key, ...below] = path;
+  const leaf = kind === "set" ? value : [value];
+  return pairLines(
+    String(key),
+    below.reduceRight<unknown>((inner, name) => ({ [name]: inner }), leaf),
+    style,
+  );
+}
+
+/** `key:` with nothing after it. */
+function underKey(found: Pair, text: string, style: Style, kind: Edit["kind"], below: Path, value: unknown): Splice | undefined {
+  const key = found.key as Node;
+  const at = (found.value as Node | null)?.range?.[0] ?? text.indexOf(":", key.range?.[1] ?? 0) + 1;
+  if (!key.range || at <= 0) return undefined;
+  if (below.length === 0) return { from: at, to: at, text: ` ${valueText(kind === "set" ? value : [value], style)}` };
+  const indent = `${" ".repeat(columnOf(text, key.range[0]))}  `;
+  const lines = pair(kind, below, value, style).map((line) => indent + line);
+  return afterLine(text, at, style, lines);
+}
+
+function intoMap(map: YAMLMap, text: string, style: Style, lines: string[]): Splice | undefined {
+  const first = (map.items[0]?.key as Node | undefined)?.range;
+  if (map.flow) return intoFlow(map, first?.[0], text, style, lines.length === 1 ? (lines[0] as string) : undefined);
+  const end = endOf(map.items.at(-1));
+  if (!first || end === undefined) return undefined;
+  const indent = " ".repeat(columnOf(text, first[0]));
+  return afterLine(
+    text,
+    end,
+    style,
+    lines.map((line) => indent + line),
+  );
+}
+
+function intoList(list: YAMLSeq, text: string, style: Style, value: unknown): Splice | undefined {
+  const item = valueText(value, style);
+  const last = list.items.at(-1) as Node | undefined;
+  if (list.flow) return intoFlow(list, (list.items[0] as Node | undefined)?.range?.[0], text, style, item);
+  if (!last?.range || !list.range) return undefined;
+  return afterLine(text, last.range[1], style, [`${" ".repeat(columnOf(text, list.range[0]))}- ${item}`]);
+}
+
+/** Before the closing bracket: on a line of its own where the others have one. */
+function intoFlow(
+  node: YAMLMap | YAMLSeq,
+  firstAt: number | undefined,
+  text: string,
+  style: Style,
+  item: string | undefined,
+): Splice | undefined {
+  if (!node.range || item === undefined) return undefined;
+  const [open, close] = node.range;
+  if (firstAt === undefined) return { from: open + 1, to: close - 1, text: ` ${item} ` };
+  const last = node.items.at(-1);
+  const end = isMap(node) ? endOf(last as Pair) : (last as Node).range?.[1];
+  if (end === undefined) return undefined;
+  const separate = text.slice(open, firstAt).includes("\n");
+  return { from: end, to: end, text: separate ? `,${style.newLine}${" ".repeat(columnOf(text, firstAt))}${item}` : `, ${item}` };
+}
+
+function afterLine(text: string, end: number, style: Style, lines: readonly string[]): Splice {
+  const next = text[end - 1] === "\n" ? end : text.indexOf("\n", end) + 1;
+  const at = next === 0 ? text.length : next;
+  return { from: at, to: at, text: onNewLine(text.slice(0, at), style, lines) };
+}
+
+function onNewLine(before: string, { newLine }: Style, lines: readonly string[]): string {
+  return `${before === "" || before.endsWith("\n") ? "" : newLine}${lines.join(newLine)}${newLine}`;
+}
+
+function endOf(item: Pair | undefined): number | undefined {
+  return (item?.value as Node | null | undefined)?.range?.[1] ?? (item?.key as Node | undefined)?.range?.[1];
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || (isScalar(value) && value.value === null && value.range !== undefined && value.range?.[0] === value.range?.[1]);
+}
+
+function columnOf(text: string, offset: number): number {
+  return offset - (text.lastIndexOf("\n", offset - 1) + 1);
+}
+
+function isJson(text: string): boolean {
+  try {
+    return typeof JSON.parse(text) === "object";
+  } catch {
+    return false;
+  }
+}
