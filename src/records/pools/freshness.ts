@@ -2,6 +2,7 @@ import type { Change } from "../../contract/pools.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
+import { sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { mayRead } from "./access.ts";
 import { differences, overlapping } from "./differences.ts";
@@ -48,7 +49,7 @@ export interface ProposedWrite {
   readonly value?: unknown;
 }
 
-interface LastRead {
+export interface LastRead {
   readonly pool: string;
   readonly key: string;
   readonly version: number;
@@ -63,13 +64,13 @@ export async function freshness(
   registry: PoolRegistry,
   reads: Reads,
   caller: Caller,
+  rests: readonly LastRead[],
   proposed: readonly ProposedWrite[] = [],
-  log?: ReadLog,
 ): Promise<Freshness> {
   const stale: StaleRead[] = [];
   const shown: { pool: string; key: string; version: number; external: boolean }[] = [];
   let more = 0;
-  for (const read of await lastReads(reads, caller, log)) {
+  for (const read of rests) {
     const current = await standing(reads, read, caller);
     if (current === "fresh") continue;
     if (stale.length === TOLD_AT_MOST) {
@@ -110,8 +111,10 @@ export async function refuseStale(
   proposed: readonly ProposedWrite[],
   log?: ReadLog,
 ): Promise<void> {
-  await lockHeads(store, tx, [...(await lastReads(tx, caller, log)), ...proposed]);
-  const answer = await freshness(store, registry, tx, caller, proposed, log);
+  // Asked once: what is checked is what is held. What the run reads while this waits for a lock is no part of what it wrote.
+  const rests = await lastReads(tx, caller, log);
+  await lockHeads(store, tx, [...rests, ...proposed]);
+  const answer = await freshness(store, registry, tx, caller, rests, proposed);
   if (answer.fresh) return;
   const names = answer.stale.map((one) => `"${one.key}"`).join(", ");
   throw new Failure("pool.stale", `what was read of ${names} has changed`, {
@@ -123,7 +126,8 @@ function plain({ pool, key, read, current, by, note, diff, yours, conflicts }: S
   return { pool, key, read, current, by, note, diff, ...(yours ? { yours } : {}), ...(conflicts ? { conflicts } : {}) };
 }
 
-async function lastReads(reads: Reads, caller: Caller, log: ReadLog | undefined): Promise<LastRead[]> {
+/** What the caller's work rests on: of each key its last read, recorded or still in the log. */
+export async function lastReads(reads: Reads, caller: Caller, log: ReadLog | undefined): Promise<LastRead[]> {
   const rows = await reads.all<LastRead>`select pool, key, version from pool_reads
     where agent = ${caller.name} and run = ${caller.run ?? ""} and shown = 0
       and (run <> '' or last_at >= now_ms() - ${MEMORY_OUTSIDE_RUN_MS}) order by last_at, id`;
@@ -150,12 +154,28 @@ async function standing(reads: Reads, read: LastRead, caller: Caller): Promise<"
     where h.pool = ${read.pool} and h.key = ${read.key}`;
   const current = row && row.version !== null && (row.expires_at === null || row.expires_at > row.now) ? row : undefined;
   const isOwn = current !== undefined && current.agent === caller.name && current.run === run;
-  if (read.version === 0) return !current || isOwn ? "fresh" : current;
+  if (read.version === 0) {
+    if (!current) return "fresh";
+    return isOwn && !(await hasReplacedUnseen(reads, current, caller)) ? "fresh" : current;
+  }
   if (row?.withdrawn === 1) return current;
   if (row && row.foreign === 0 && (current?.version === read.version || isOwn)) return "fresh";
   // Its own delete leaves nothing, and that is what it expects.
   if (row && row.foreign === 0 && !current && row.last_version > read.version && row.version === null) return "fresh";
   return current;
+}
+
+/**
+ * Whether the run, which had seen that there was nothing, has written over what somebody else had put there since. From its version
+ * down to where there was nothing, everything must be its own.
+ */
+async function hasReplacedUnseen(reads: Reads, { pool, key, version }: VersionRow, caller: Caller): Promise<boolean> {
+  const ended = sql`(w.value is null or w.expires_at <= (select n.at from pool_versions n where n.pool = w.pool and n.key = w.key
+    and n.version > w.version and n.retracted_seq is null order by n.version limit 1))`;
+  const below = await reads.get<{ ended: number }>`select case when ${ended} then 1 else 0 end as ended from pool_versions w
+    where w.pool = ${pool} and w.key = ${key} and w.version < ${version} and w.retracted_seq is null
+      and (${ended} or not (w.agent = ${caller.name} and w.run = ${caller.run ?? ""})) order by w.version desc limit 1`;
+  return below?.ended === 0;
 }
 
 async function valueAt(store: Store, reads: Reads, { pool, key, version }: LastRead): Promise<unknown> {

@@ -21,7 +21,7 @@ import { mayRead, mayWrite, noEntry } from "./access.ts";
 import { blameFor } from "./blame.ts";
 import type { PoolWrite } from "./decide-write.ts";
 import { endorseVersion } from "./endorse.ts";
-import { type Freshness, freshness, type ProposedWrite, refuseStale } from "./freshness.ts";
+import { type Freshness, freshness, lastReads, type ProposedWrite, refuseStale } from "./freshness.ts";
 import { currentVersions, hasReadExternal, refuseWriter } from "./pins.ts";
 import { EntryReads, type PageOptions, type ReadOptions } from "./read-entries.ts";
 import { isRecorded, type ReadLog, recordReads, type SeenVersion } from "./read-log.ts";
@@ -152,9 +152,14 @@ export class Pools {
   }
 
   async write(caller: Caller, pool: string, writes: readonly PoolWrite[], options: WriteOptions = {}): Promise<Entry[]> {
+    let last: Tx | undefined;
+    const body = (tx: Tx): Promise<Entry[]> => {
+      last = tx;
+      return this.writeIn(tx, caller, pool, writes, options);
+    };
     try {
-      const entries = await this.#store.transact("write pool", (tx) => this.writeIn(tx, caller, pool, writes, options), "locked");
-      options.reads?.settled();
+      const entries = await this.#store.transact("write pool", body, "locked");
+      if (last) options.reads?.settled(last);
       return entries;
     } catch (error) {
       await this.afterRefusal(caller, error, options.reads);
@@ -162,7 +167,7 @@ export class Pools {
     }
   }
 
-  /** All of the writes or none. Call `options.reads.settled()` after the commit, and `afterRefusal` with what it threw. */
+  /** All of the writes or none. Call `options.reads.settled(tx)` after the commit, and `afterRefusal` with what it threw. */
   writeIn(tx: Tx, caller: Caller, pool: string, writes: readonly PoolWrite[], options: WriteOptions = {}): Promise<Entry[]> {
     return writeEntries(this.#store, this.#registry, tx, caller, pool, writes, options);
   }
@@ -228,7 +233,8 @@ export class Pools {
 
   /** Is what this caller has read in its run still so? With what it is about to write: also where the two differ. */
   async freshness(caller: Caller, proposed?: readonly ProposedWrite[], log?: ReadLog): Promise<Freshness> {
-    const answer = await freshness(this.#store, this.#registry, this.#store.read, caller, proposed, log);
+    const rests = await lastReads(this.#store.read, caller, log);
+    const answer = await freshness(this.#store, this.#registry, this.#store.read, caller, rests, proposed);
     const shown = answer.fresh ? [] : answer.shown.map((one) => ({ ...one, shown: true }));
     for (const one of shown) log?.note(one);
     if (shown.length > 0 && !log && isRecorded(caller))

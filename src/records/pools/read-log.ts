@@ -19,13 +19,13 @@ export function isRecorded(caller: Caller): boolean {
 /**
  * What a run has read and not yet recorded. It is written in the run's next transaction, whichever that is:
  *
- *   note* → flushIn(tx) → (commit) → settled
+ *   note* → flushIn(tx) → (commit) → settled(tx)
  *
- * A body that runs again flushes again; only what was committed is forgotten.
+ * A body that runs again flushes again, and several calls of a run may be under way at once; only what was committed is forgotten.
  */
 export class ReadLog {
   readonly #pending = new Map<string, SeenVersion>();
-  #flushed: readonly SeenVersion[] = [];
+  readonly #flushed = new WeakMap<Tx, readonly SeenVersion[]>();
 
   note(seen: SeenVersion): void {
     const name = JSON.stringify([seen.pool, seen.key, seen.version]);
@@ -44,25 +44,25 @@ export class ReadLog {
   }
 
   async flushIn(tx: Tx, caller: Caller): Promise<void> {
-    this.#flushed = this.pending;
-    await recordReads(tx, caller, this.#flushed);
+    const flushed = this.pending;
+    this.#flushed.set(tx, flushed);
+    await recordReads(tx, caller, flushed);
   }
 
-  /** Call it after the commit of the transaction that flushed. */
-  settled(): void {
-    for (const seen of this.#flushed) {
+  /** Call it after the commit, with the transaction that was committed: the one its body was handed last. */
+  settled(tx: Tx): void {
+    for (const seen of this.#flushed.get(tx) ?? []) {
       const name = JSON.stringify([seen.pool, seen.key, seen.version]);
       if (this.#pending.get(name) === seen) this.#pending.delete(name);
     }
-    this.#flushed = [];
+    this.#flushed.delete(tx);
   }
 }
 
 export async function recordReads(tx: Tx, caller: Caller, reads: readonly SeenVersion[]): Promise<void> {
   const run = caller.run ?? "";
-  // In one order for everybody: on PostgreSQL two of them could otherwise wait for each other.
-  const ordered =
-    reads.length < 2 ? reads : reads.toSorted((a, b) => compare(a.pool, b.pool) || compare(a.key, b.key) || a.version - b.version);
+  // In one order for everybody: on PostgreSQL two of them could otherwise wait for each other. Of one key as they were read: the last counts.
+  const ordered = reads.length < 2 ? reads : reads.toSorted((a, b) => compare(a.pool, b.pool) || compare(a.key, b.key));
   for (const { pool, key, version, external, shown } of ordered) {
     await tx.run`insert into pool_reads (pool, key, version, agent, run, step, external, shown, first_at, last_at)
       values (${pool}, ${key}, ${version}, ${caller.name}, ${run}, ${caller.step}, ${external ? 1 : 0}, ${shown ? 1 : 0}, now_ms(), now_ms())
