@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { agreeCommands } from "./agree-commands.ts";
+import { canCommands } from "./can-commands.ts";
 import { claimCommands } from "./claim-commands.ts";
 import { guardCommands } from "./guard-commands.ts";
 import { mailCommands } from "./mail-commands.ts";
@@ -60,6 +61,7 @@ function commands(done: (exit: number) => void): Command {
     .action(async (file: string, _own, command: Command) =>
       done(await (await import("./restore.ts")).restore(file, command.optsWithGlobals())),
     );
+  canCommands(program, done);
   tokenCommands(program, done);
   poolCommands(program, done);
   claimCommands(program, done);

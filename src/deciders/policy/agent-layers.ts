@@ -21,7 +21,7 @@ export function grantOf(source: PolicySource, agent: string): Grant {
   const global = config.tools;
   if (!own || !global || global.deny.length === 0) return { agent, layers: [first] };
   const denied = { ...EVERYTHING, deny: global.deny };
-  return { agent, layers: [first, layer("the global deny", denied, originOf(source, ["tools"], global))] };
+  return { agent, layers: [first, layer("the global deny", denied, { ...originOf(source, ["tools"], global), profile: null })] };
 }
 
 /** Where each of the rules stands. A short form has no keys of its own: its parts stand where the whole does. */

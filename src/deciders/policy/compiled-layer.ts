@@ -1,17 +1,17 @@
 import type { PolicyLine, Verdict } from "../../contract/policy.ts";
-import { PROFILES, type ProfileName } from "../../contract/tools.ts";
+import { PROFILES, type ProfileName, type ToolRules } from "../../contract/tools.ts";
 import type { Layer } from "./layer.ts";
 import { Matcher } from "./matcher.ts";
 
 /** What a layer says of a tool, and by which of its rules. */
 export interface Finding {
   readonly verdict: Verdict;
-  readonly rule: "deny" | "profile" | "allow" | "ask" | "none";
+  readonly rule: "deny" | "profile" | "also_allow" | "allow" | "ask";
   /** The entry that decides; -1 where it is the lack of one. */
   readonly index: number;
 }
 
-const ALLOWED: Finding = { verdict: "allow", rule: "none", index: -1 };
+const IN_PROFILE: Finding = { verdict: "allow", rule: "profile", index: -1 };
 const NOT_IN_PROFILE: Finding = { verdict: "deny", rule: "profile", index: -1 };
 const NOT_IN_ALLOW: Finding = { verdict: "deny", rule: "allow", index: -1 };
 
@@ -52,10 +52,15 @@ export class CompiledLayer {
     if (trace) this.#explain(tool, trace);
     const denied = this.#deny.find(tool);
     if (denied >= 0) return { verdict: "deny", rule: "deny", index: denied };
-    if (!this.#profile.has(tool) && !this.#alsoAllow.has(tool)) return NOT_IN_PROFILE;
-    if (this.#allow !== null && !this.#allow.has(tool)) return NOT_IN_ALLOW;
+    const inProfile = this.#profile.has(tool);
+    const added = inProfile ? -1 : this.#alsoAllow.find(tool);
+    if (!inProfile && added < 0) return NOT_IN_PROFILE;
+    const kept = this.#allow === null ? -1 : this.#allow.find(tool);
+    if (this.#allow !== null && kept < 0) return NOT_IN_ALLOW;
     const asked = this.#ask.find(tool);
-    return asked >= 0 ? { verdict: "ask", rule: "ask", index: asked } : ALLOWED;
+    if (asked >= 0) return { verdict: "ask", rule: "ask", index: asked };
+    if (kept >= 0) return { verdict: "allow", rule: "allow", index: kept };
+    return added < 0 ? IN_PROFILE : { verdict: "allow", rule: "also_allow", index: added };
   }
 
   /** The entries of `deny` that name the tool. */
@@ -76,13 +81,15 @@ export class CompiledLayer {
     const add = (rule: string, line: number | null, hit: boolean, why: string): void =>
       void trace.push({ source, rule, file: line === null ? null : (origin?.file ?? null), line, hit, why });
     const inProfile = this.#profile.has(tool);
-    const byDefault = origin?.form === "absent" || (origin !== null && origin.profile === null);
-    add(
-      `profile: ${rules.profile}`,
-      origin?.profile ?? null,
-      inProfile,
-      `${byDefault ? "the default profile" : "the profile"} ${rules.profile} ${inProfile ? "has" : "does not have"} ${tool}`,
-    );
+    const isWritten = origin === null || origin.profile !== null;
+    // Where other rules are written and no profile is, the default one is no news.
+    if (isWritten || !hasEntries(rules))
+      add(
+        `profile: ${rules.profile}`,
+        origin?.profile ?? null,
+        inProfile,
+        `${isWritten ? "the profile" : "the default profile"} ${rules.profile} ${inProfile ? "has" : "does not have"} ${tool}`,
+      );
     const each = (key: "also_allow" | "allow" | "deny" | "ask", matcher: Matcher, says: string): void => {
       const hits = matcher.all(tool);
       for (const [index, entry] of (rules[key] ?? []).entries()) {
@@ -97,4 +104,8 @@ export class CompiledLayer {
     if (rules.allow !== null && this.#allow?.has(tool) === false)
       add("allow", origin?.allow[0] ?? origin?.line ?? null, true, `only what \`allow\` names stays, and it does not name ${tool}`);
   }
+}
+
+function hasEntries({ also_allow, allow, deny, ask }: ToolRules): boolean {
+  return allow !== null || also_allow.length + deny.length + ask.length > 0;
 }

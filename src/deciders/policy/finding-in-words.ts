@@ -2,23 +2,27 @@ import type { CompiledLayer, Finding } from "./compiled-layer.ts";
 import type { Layer, RuleOrigin } from "./layer.ts";
 
 /** What a layer found, with the line that decides. */
-export function becauseOf(layer: Layer, { rule, index }: Finding, tool: string): string {
+export function becauseOf(layer: Layer, { verdict, rule, index }: Finding, tool: string): string {
   const { source, rules, origin } = layer;
   const path = origin?.path ?? null;
   const key = (name: string): string => (path === null ? `\`${name}\` of ${source}` : `${path}.${name}`);
+  const allow = origin?.form === "list" ? origin.path : key("allow");
   switch (rule) {
     case "deny":
       return `${key("deny")} has ${rules.deny[index]}${at(origin, origin?.deny[index])}`;
     case "ask":
       return `${key("ask")} has ${rules.ask[index]}${at(origin, origin?.ask[index])}: a person must approve ${tool} first`;
     case "allow":
-      return `${origin?.form === "list" ? path : key("allow")} does not name ${tool}${at(origin, origin?.allow[0] ?? origin?.line)}`;
+      return verdict === "allow"
+        ? `${allow} has ${rules.allow?.[index]}${at(origin, origin?.allow[index])}`
+        : `${allow} does not name ${tool}${at(origin, origin?.allow[0] ?? origin?.line)}`;
+    case "also_allow":
+      return `${key("also_allow")} has ${rules.also_allow[index]}${at(origin, origin?.also_allow[index])}`;
     case "profile": {
-      const line = origin?.profile ?? origin?.line;
-      return `the profile ${rules.profile} of ${path ?? source} does not have ${tool}${at(origin, line)}`;
+      const whose = origin?.profile === null ? "the default profile" : "the profile";
+      const says = verdict === "allow" ? "has" : "does not have";
+      return `${whose} ${rules.profile} of ${path ?? source} ${says} ${tool}${at(origin, origin?.profile)}`;
     }
-    case "none":
-      return `${source} allows ${tool}`;
   }
 }
 

@@ -1,9 +1,8 @@
 import type { PolicyLine, Verdict } from "../../contract/policy.ts";
 import type { Decision } from "../../kernel/decision.ts";
-import type { CompiledLayer } from "./compiled-layer.ts";
 import { becauseOf, fixOf } from "./finding-in-words.ts";
 import type { Grant } from "./grant.ts";
-import type { Layer } from "./layer.ts";
+import type { Edge, Layer } from "./layer.ts";
 import type { Policy } from "./policy.ts";
 import { argumentRefusal, type Refusal, stateRefusal } from "./refusal.ts";
 import { canonicalName, noSuchTool } from "./tool-name.ts";
@@ -54,6 +53,7 @@ class Judgement {
   readonly #call: ToolCall;
   readonly #trace: PolicyLine[] | null;
   #verdict: Verdict = "allow";
+  /** Of the first layer that was asked, until a stricter one decides. */
   #because: string | null = null;
   readonly #fixes: string[] = [];
 
@@ -86,31 +86,42 @@ class Judgement {
     for (let index = 0; index < grant.layers.length; index++) {
       const layer = grant.layers[index] as Layer;
       if (isWaived(layer, current)) {
-        this.#trace?.push({ source: layer.source, rule: "rights: own", file: null, line: null, hit: false, why: edgesInWords(layer) });
+        this.#trace?.push({
+          source: layer.source,
+          rule: "rights: own",
+          file: null,
+          line: null,
+          hit: false,
+          why: edgesInWords(layer, current),
+        });
         continue;
       }
       hasOwnRules ||= layer.agent === grant.agent;
-      this.#ask(current.compiled(layer), tool);
-      if (layer.agent !== null && isFirstOfAgent(grant.layers, index, current)) this.#askCurrent(layer.agent, tool);
+      const now = layer.agent === null ? [layer] : current.grantOf(layer.agent).layers;
+      if (layer.agent !== null && isFirstOfAgent(grant.layers, index, current)) this.#askCurrent(layer.agent, now, tool);
+      if (this.#goesOn) this.#ask(layer, tool, !now.includes(layer));
       if (!this.#goesOn) return;
     }
-    if (!hasOwnRules) this.#refuse(UNREADABLE);
+    if (!hasOwnRules && this.#verdict !== "deny") this.#refuse(UNREADABLE);
   }
 
-  /** What the config says of an agent at this moment, where that is not what the grant holds already. */
-  #askCurrent(agent: string, tool: string): void {
+  /** What the config says of an agent at this moment: asked first, so that a refusal names a line that still stands there. */
+  #askCurrent(agent: string, now: readonly Layer[], tool: string): void {
     const { grant, current } = this.#call;
     if (agent !== grant.agent) this.#refuse(stateRefusal(agent, current));
-    for (const layer of current.grantOf(agent).layers) if (!grant.layers.includes(layer)) this.#ask(current.compiled(layer), tool);
+    for (const layer of now) if (!grant.layers.includes(layer)) this.#ask(layer, tool, false);
   }
 
-  #ask(compiled: CompiledLayer, tool: string): void {
+  #ask(layer: Layer, tool: string, isPast: boolean): void {
+    const compiled = this.#call.current.compiled(layer);
     const finding = compiled.find(tool, this.#trace);
     const { verdict } = finding;
-    if (verdict === "deny") this.#fixes.push(fixOf(compiled, tool));
-    if (verdict === "allow" || this.#verdict === "deny" || verdict === this.#verdict) return;
-    this.#verdict = verdict;
-    this.#because = becauseOf(compiled.layer, finding, tool);
+    this.#because ??= becauseOf(layer, finding, tool);
+    if (verdict === "allow") return;
+    const decides = this.#verdict !== "deny" && verdict !== this.#verdict;
+    if (decides) this.#because = `${becauseOf(layer, finding, tool)}${isPast ? "; so it was when this run began" : ""}`;
+    if (decides) this.#verdict = verdict;
+    if (verdict === "deny") this.#fixes.push(isPast ? "start a new run, which has the rules of now" : fixOf(compiled, tool));
   }
 
   #refuse(refusal: Refusal | null): void {
@@ -124,14 +135,17 @@ class Judgement {
   }
 
   #decision(tool: string | null): CallDecision {
-    const because = this.#because ?? `agent ${this.#call.grant.agent} may call ${tool}`;
     const fix = this.#fixes.length === 0 ? null : [...new Set(this.#fixes)].join("; and ");
-    return { verdict: this.#verdict, tool, because, fix, trace: this.#trace ?? NO_TRACE };
+    return { verdict: this.#verdict, tool, because: this.#because ?? UNREADABLE.because, fix, trace: this.#trace ?? NO_TRACE };
   }
 }
 
 function isWaived(layer: Layer, current: Policy): boolean {
-  return layer.waived_by.length > 0 && layer.waived_by.some(({ from, to }) => current.rightsOn(from, to) === "own");
+  return layer.waived_by.length > 0 && layer.waived_by.some((edge) => hasOwnRights(edge, current));
+}
+
+function hasOwnRights({ from, to }: Edge, current: Policy): boolean {
+  return current.rightsOn(from, to) === "own";
 }
 
 function isFirstOfAgent(layers: readonly Layer[], index: number, current: Policy): boolean {
@@ -139,6 +153,9 @@ function isFirstOfAgent(layers: readonly Layer[], index: number, current: Policy
   return layers.findIndex((layer) => layer.agent === agent && !isWaived(layer, current)) === index;
 }
 
-function edgesInWords({ waived_by: edges }: Layer): string {
-  return `not asked: ${edges.map(({ from, to }) => `agents.${from}.subagents.agents gives ${to} its own rights`).join("; ")}`;
+function edgesInWords({ waived_by: edges }: Layer, current: Policy): string {
+  const words = edges
+    .filter((edge) => hasOwnRights(edge, current))
+    .map(({ from, to }) => `agents.${from}.subagents.agents gives ${to} its own rights`);
+  return `not asked: ${words.join("; ")}`;
 }

@@ -53,7 +53,7 @@ export class Policy {
     if (broken) {
       const place = `${this.file}:${broken.line}`;
       const because = `agent ${agent} is quarantined: ${broken.message} (${place})`;
-      return { because, fix: `${broken.fix || "correct its section"}, ${place}`, line: broken.line };
+      return { because, fix: `${broken.fix.replace(/\.$/, "") || "correct its section"} (${place})`, line: broken.line };
     }
     if (quarantined.has(agent)) return { because: `agent ${agent} is quarantined`, fix: "correct its section", line: null };
     const state = Object.hasOwn(config.agents, agent) ? config.agents[agent]?.state : undefined;
