@@ -57,7 +57,8 @@ export const binding = z
     if (given.guild !== undefined && given.team !== undefined && given.guild !== given.team)
       return complain("team is another name for guild, and they differ", at("team"));
     const guild = given.guild ?? given.team;
-    if (isNamed(given.topic) && !isNamed(given.chat)) return complain("a topic belongs to a chat; name the chat too", at("topic"));
+    const hasNoChat = isNamed(given.topic) ? !isNamed(given.chat) : given.topic !== undefined && given.chat === undefined;
+    if (hasNoChat) return complain("a topic belongs to a chat; name the chat too", at("topic"));
     if (given.roles !== undefined && !isNamed(guild)) return complain("roles belong to a guild; name the guild too", at("roles"));
     return {
       agent,

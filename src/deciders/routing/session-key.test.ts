@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { configSchema } from "../../contract/config.ts";
 import type { Address } from "./address.ts";
-import { DEFAULT_SCOPES, sessionKey } from "./session-key.ts";
+import { DEFAULT_SCOPES, sessionKey, sessionKeyFor } from "./session-key.ts";
 
 const dm: Address = { platform: "telegram", account: "default", guild: null, chat: "7", topic: null, chatType: "dm", peer: "7", roles: [] };
 const group: Address = { ...dm, chat: "-100", chatType: "group" };
@@ -56,4 +57,39 @@ test("two chats or topics never share a key, whatever their ids are made of", ()
     }),
     { numRuns: 2_000 },
   );
+});
+
+describe("the config decides how far apart conversations are kept", () => {
+  const config = configSchema.parse({
+    dm_scope: "per-peer",
+    agents: { main: {}, coder: { dm_scope: "main", group_scope: "per-peer" } },
+    identities: { jon: ["telegram:7", "discord:9"] },
+  });
+
+  test("everybody's word holds for an agent that has none of its own", () => {
+    expect(sessionKeyFor(config, "main", dm)).toBe("agent:main:dm:jon");
+    expect(sessionKeyFor(config, "main", { ...dm, platform: "discord", peer: "9" })).toBe("agent:main:dm:jon");
+    expect(sessionKeyFor(config, "main", { ...dm, peer: "8" })).toBe("agent:main:dm:telegram%3A8");
+    expect(sessionKeyFor(config, "main", group)).toBe("agent:main:telegram:group:-100");
+  });
+
+  test("its own word comes first", () => {
+    expect(sessionKeyFor(config, "coder", dm)).toBe("agent:coder:main");
+    expect(sessionKeyFor(config, "coder", group)).toBe("agent:coder:telegram:group:-100:peer:7");
+  });
+
+  test("without any word, channel and sender keep them apart", () => {
+    expect(sessionKeyFor(configSchema.parse({}), "main", dm)).toBe("agent:main:telegram:dm:7");
+  });
+
+  test("nobody is somebody else's linked id, or is called like one", () => {
+    const linked = configSchema.parse({ dm_scope: "per-peer", identities: { "telegram:7": ["discord:9"], "telegram%3A7": ["slack:1"] } });
+    const keys = [
+      sessionKeyFor(linked, "main", dm),
+      sessionKeyFor(linked, "main", { ...dm, platform: "discord", peer: "9" }),
+      sessionKeyFor(linked, "main", { ...dm, platform: "slack", peer: "1" }),
+    ];
+    expect(keys).toEqual(["agent:main:dm:telegram%3A7", "agent:main:dm:telegram%253A7", "agent:main:dm:telegram%25253A7"]);
+    expect(sessionKeyFor(linked, "main", { ...dm, platform: "discord:9", peer: "x" })).not.toBe(keys[1]);
+  });
 });
