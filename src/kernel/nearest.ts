@@ -17,7 +17,7 @@ export function didYouMean(word: string, candidates: Iterable<string>): string {
 }
 
 /** Levenshtein's distance, with swapped neighbours as one edit: the commonest slip of the hand. */
-function editDistance(a: string, b: string): number {
+export function editDistance(a: string, b: string): number {
   let beforePrevious: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let row = 1; row <= a.length; row++) {

@@ -1,35 +1,93 @@
-import { admitMessage } from "../../acts/admit-message.ts";
+import { admitMessage, type MessageToAdmit } from "../../acts/admit-message.ts";
+import { answerCommand } from "../../acts/answer-command.ts";
 import type { Admission, InboundMessage } from "../../contract/wire.ts";
 import type { Address } from "../../deciders/routing/address.ts";
 import { routeNamed } from "../../deciders/routing/route.ts";
 import { sessionKeyFor } from "../../deciders/routing/session-key.ts";
+import type { Caller } from "../../kernel/caller.ts";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { NewId } from "../../kernel/ids.ts";
+import type { RunningTurns } from "../../kernel/running-turns.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
+import type { Revision } from "../../records/agents/revision.ts";
 import type { Store } from "../../store/store.ts";
+import type { CommandParts, Talk } from "./commands/command.ts";
+import { parseCommand } from "./commands/parse-command.ts";
+import { type ChosenCommand, chooseCommand } from "./commands/run-command.ts";
+import { standingOf } from "./commands/standing.ts";
+import { handoverTargets } from "./handover-targets.ts";
 
 /** Rules told with a stored message: enough to see why, and no more than a message may cost. */
 const TOLD_RULES = 100;
 
-export type Accept = (message: InboundMessage) => Promise<Admission>;
+/** `poster`: whose token handed it in. */
+export type Accept = (message: InboundMessage, poster?: Caller) => Promise<Admission>;
+
+export interface IntakeCommands extends Omit<CommandParts, "store"> {
+  /** Turns here end at once when they are stopped. */
+  readonly running: RunningTurns;
+}
 
 /** Takes one message from outside: decides whose it is and stores it. When this resolves, the message cannot be lost. */
-export function intake(store: Store, agents: Pick<AgentRegistry, "current">, newId: NewId, reached: ReachedPoint): Accept {
-  return async (message) => {
+export function intake(
+  store: Store,
+  agents: Pick<AgentRegistry, "current">,
+  newId: NewId,
+  reached: ReachedPoint,
+  commands: IntakeCommands,
+): Accept {
+  const parts: CommandParts = { store, ...commands };
+  return async (message, poster) => {
     const address = addressOf(message);
-    const { router, settings } = agents.current;
+    const revision = agents.current;
+    const { router, settings } = revision;
     const { config } = settings;
     const decision = message.agent === undefined ? router.explain(address, TOLD_RULES) : routeNamed(config.agents, message.agent);
     // An address without an agent is a fact about the config, and is recorded; a wrong name is the caller's mistake.
     if (decision.agent === null && message.agent !== undefined) throw new Failure("agent.unknown", decision.because);
-    return admitMessage(store, newId, reached, {
+    const admitted: MessageToAdmit = {
       externalId: message.id,
       address,
       text: message.text,
       decision,
       sessionKey: decision.agent === null ? null : sessionKeyFor(config, decision.agent, address),
-    });
+      targets: message.agent === undefined ? handoverTargets(revision, address) : null,
+    };
+    const command = admitted.sessionKey === null ? undefined : chooseCommand(parseCommand(message.text));
+    if (!command) return admitMessage(store, newId, reached, admitted);
+    const { admission, stopped } = await answerCommand(store, newId, reached, commandMessage(command, parts, admitted, revision, poster));
+    for (const run of stopped) commands.running.stop(run);
+    return admission;
+  };
+}
+
+function commandMessage(
+  command: ChosenCommand,
+  parts: CommandParts,
+  message: MessageToAdmit,
+  revision: Revision,
+  poster: Caller | undefined,
+): Parameters<typeof answerCommand>[3] {
+  const { address, decision, sessionKey, targets } = message;
+  return {
+    ...message,
+    command: command.name,
+    effect: (tx, placed) => {
+      const agent = revision.agents.get(placed.decision.agent as string);
+      if (!agent) throw new Failure("internal.bug", `the agent "${placed.decision.agent}" was chosen and is not there`);
+      const talk: Omit<Talk, "args"> = {
+        by: `${address.platform}:${address.peer}`,
+        standing: standingOf(poster, address, revision.settings.config.owners, agent),
+        agent,
+        sessionKey: placed.sessionKey as string,
+        placed,
+        ruled: { agent: decision.agent as string, sessionKey: sessionKey as string },
+        named: targets === null,
+        agents: revision.agents,
+      };
+      return command.run(tx, talk, parts);
+    },
   };
 }
 

@@ -22,7 +22,7 @@ export function messageRoutes(store: Store, accept: Accept, live: Live): Route[]
       answers: { 202: admission },
       handle: async ({ caller, body }) => {
         if (caller.kind === "channel") refuseForeign(caller, body);
-        return { status: 202, body: await accept(body) };
+        return { status: 202, body: await accept(body, caller) };
       },
     }),
     route({

@@ -1,0 +1,55 @@
+import { stopSessionIn } from "../../../acts/stop-runs.ts";
+import { sessionLane } from "../../../acts/work-kinds.ts";
+import { beginEpoch, readSessionState } from "../../../records/sessions/session-state.ts";
+import type { Command } from "./command.ts";
+
+export const newCommand: Command = {
+  name: "new",
+  takes: "",
+  least: 0,
+  most: 0,
+  help: "begin anew: the agent no longer sees what was said before",
+  who: "own",
+  run: async (tx, { sessionKey, agent }) => {
+    await beginEpoch(tx, sessionKey, agent.id);
+    return { text: `A new conversation with ${agent.id} begins. What was said before is kept, and ${agent.id} no longer sees it.` };
+  },
+};
+
+export const stopCommand: Command = {
+  name: "stop",
+  takes: "",
+  least: 0,
+  most: 0,
+  help: "stop what is being answered, and everything that waits behind it",
+  who: "own",
+  run: async (tx, { sessionKey, by }, { store }) => {
+    const stopped = await stopSessionIn(store, tx, sessionKey, by);
+    if (stopped.length === 0) return { text: "There was nothing to stop." };
+    return { text: stopped.length === 1 ? "Stopped." : `Stopped ${stopped.length} messages.`, stopped };
+  },
+};
+
+export const statusCommand: Command = {
+  name: "status",
+  takes: "",
+  least: 0,
+  most: 0,
+  help: "who answers here, with which model, and what is going on",
+  who: "anyone",
+  run: async (tx, { agent, sessionKey, placed }, { store }) => {
+    const { epoch, model, messages, lastAt } = await readSessionState(tx, sessionKey);
+    const items = await store.queue.inLane(tx, sessionLane(sessionKey));
+    const running = items.filter((item) => item.running).length;
+    const state = agent.state === "active" ? "" : ` (${agent.state}: ${agent.because})`;
+    return {
+      text: [
+        `agent: ${agent.id}${state}, because ${placed.decision.because}`,
+        `model: ${model === null ? agent.model : `${model} (for this conversation; ${agent.id} has ${agent.model})`}`,
+        `conversation: ${sessionKey}${epoch === 1 ? "" : `, begun anew ${epoch - 1} ${epoch === 2 ? "time" : "times"}`}`,
+        `messages: ${messages}${lastAt === null || messages === 0 ? "" : `, the last at ${new Date(lastAt).toISOString()}`}`,
+        `now: ${running} being answered, ${items.length - running} waiting`,
+      ].join("\n"),
+    };
+  },
+};

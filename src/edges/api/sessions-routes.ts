@@ -1,0 +1,60 @@
+import { stopRunIn } from "../../acts/stop-runs.ts";
+import { sessionHits, sessionList, sessionQuery, sessionSearch, transcriptPage, transcriptQuery } from "../../contract/sessions.ts";
+import { run } from "../../contract/wire.ts";
+import type { RunningTurns } from "../../kernel/running-turns.ts";
+import type { Sessions } from "../../records/sessions/sessions.ts";
+import type { Store } from "../../store/store.ts";
+import { OPERATORS, OVERSEERS, type Route, route } from "./route.ts";
+
+export interface SessionsParts {
+  readonly store: Store;
+  readonly sessions: Sessions;
+  readonly running: RunningTurns;
+}
+
+export function sessionsRoutes({ store, sessions, running }: SessionsParts): Route[] {
+  return [
+    route({
+      method: "GET",
+      path: "/api/sessions",
+      summary: "Conversations, the newest first; an agent sees its own and those of agents in its `sees`",
+      allow: [...OVERSEERS, "agent"],
+      query: sessionQuery,
+      answers: { 200: sessionList },
+      handle: async ({ caller, query }) => ({ status: 200, body: await sessions.list(caller, query) }),
+    }),
+    route({
+      method: "GET",
+      path: "/api/sessions/search",
+      summary: "What was said, found by its words",
+      allow: [...OVERSEERS, "agent"],
+      query: sessionSearch,
+      answers: { 200: sessionHits },
+      handle: async ({ caller, query }) => ({ status: 200, body: await sessions.search(caller, query) }),
+    }),
+    route({
+      method: "GET",
+      path: "/api/sessions/:key",
+      summary: "One conversation and what was said in it, the newest part first",
+      allow: [...OVERSEERS, "agent"],
+      query: transcriptQuery,
+      answers: { 200: transcriptPage },
+      handle: async ({ caller, params, query }) => ({ status: 200, body: await sessions.read(caller, params.key, query) }),
+    }),
+    route({
+      method: "POST",
+      path: "/api/runs/:id/stop",
+      summary: "Stop a turn that waits or runs: whatever it still does, nothing of it is kept",
+      allow: OPERATORS,
+      answers: { 200: run },
+      handle: async ({ caller, params, transact }) => {
+        const answer = await transact("stop run", async (tx) => ({
+          status: 200,
+          body: await stopRunIn(store, tx, params.id, caller.name),
+        }));
+        running.stop(params.id);
+        return answer;
+      },
+    }),
+  ];
+}
