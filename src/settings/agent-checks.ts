@@ -1,17 +1,17 @@
-import { relative, resolve, sep } from "node:path";
 import { defaultAgentOf } from "../contract/config.ts";
 import { didYouMean, nearest } from "../kernel/nearest.ts";
 import { type ConfigPath, errorAt, type Finding } from "./config-problem.ts";
+import { type Surroundings, sharedPathFindings } from "./shared-paths.ts";
 import { listAt, mapAt, valueAt } from "./value-at.ts";
 
 /** What a schema cannot see: whether what names something else names something that is there. On values as written, sound or not. */
-export function agentFindings(value: unknown, home: string): Finding[] {
+export function agentFindings(value: unknown, around: Surroundings): Finding[] {
   if (valueAt(value, ["agents"]) === undefined) return unknownAgentsInBindings(value, ["main"]);
   const ids = Object.keys(mapAt(value, ["agents"]));
   return [
     ...defaultFindings(value, ids),
     ...ids.flatMap((id) => ownFindings(value, id, ids)),
-    ...ids.flatMap((id) => sharedPathFindings(value, id, home)),
+    ...sharedPathFindings(value, ids, around),
     ...unknownAgentsInBindings(value, ids),
   ];
 }
@@ -64,35 +64,4 @@ function unknownAgent(path: ConfigPath, name: unknown, ids: readonly string[]): 
   const meant = nearest(name.slice(0, 100), ids);
   const fix = meant ? `Write ${meant}.` : `Add the agent under agents, or name one of: ${ids.slice(0, 20).join(", ")}.`;
   return [errorAt(path, "config.unknown_agent", `there is no agent "${name.slice(0, 100)}"${didYouMean(name, ids)}`, fix)];
-}
-
-/** Lexical, so that a mistake is found before anything runs; links are followed where the folder is used. */
-function sharedPathFindings(value: unknown, id: string, home: string): Finding[] {
-  const list: ConfigPath = ["agents", id, "shared_paths"];
-  const names = new Set<string>();
-  return listAt(value, list).flatMap((_, index) => {
-    const path = valueAt(value, [...list, index, "path"]);
-    if (typeof path !== "string" || path === "") return [];
-    const at = [...list, index, "path"];
-    const target = resolve(home, path);
-    const fix = "Share a folder of its own, for example ./team-docs.";
-    if (isWithin(target, home)) return [errorAt(at, "config.bad_shared_path", "this folder holds the whole home, with every secret", fix)];
-    const below = relative(home, target).split(sep);
-    if (below[0] === "agents" && below[1] !== id)
-      return [errorAt(at, "config.bad_shared_path", "this is another agent's private folder", fix)];
-    if (below.length === 1 && /^(\.env|operator\.token|daemon\.|guildhall\.ya?ml|state\.db)/.test(below[0] as string))
-      return [errorAt(at, "config.bad_shared_path", "this is one of Guildhall's own files", fix)];
-    const name = String(valueAt(value, [...list, index, "name"]) ?? target.split(sep).at(-1));
-    if (names.has(name)) {
-      const message = `two shared paths would both be called "${name}"`;
-      return [errorAt(at, "config.bad_shared_path", message, "Give this one another name: { path: …, name: … }.")];
-    }
-    names.add(name);
-    return [];
-  });
-}
-
-function isWithin(outer: string, inner: string): boolean {
-  const way = relative(outer, inner);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`));
 }

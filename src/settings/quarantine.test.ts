@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: names in the config are written like this
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -20,6 +20,7 @@ function load(yaml: string, environment: Environment = {}, options: LoadOptions 
 
 describe("the whole config", () => {
   test("loads without a problem", () => {
+    mkdirSync(join(home, "team-docs"));
     const settings = load(WHOLE_CONFIG, WHOLE_ENVIRONMENT);
     expect([...settings.quarantined]).toEqual([]);
     expect(settings.warnings).toEqual([]);
@@ -63,7 +64,7 @@ const BROKEN: [section: string, place: string, message: string][] = [
   ["subagents: { max_depth: 99 }", "4:29", "expected at most 10, found 99"],
   ["default: true", "4:14", "only one agent can be the default, and main is"],
   ["shared_paths: [{ path: agents/main/workspace }]", "4:28", "this is another agent's private folder"],
-  ["shared_paths: [{ path: .. }]", "4:28", "this folder holds the whole home"],
+  ["shared_paths: [{ path: .. }]", "4:28", "this folder holds the home"],
   ["shared_paths: [{ path: a/docs }, { path: b/docs }]", "4:46", 'two shared paths would both be called "docs"'],
   ["mcp: { files: { comand: x } }", "4:21", 'unknown key (did you mean "command"?)'],
   ["mcp: { files: {} }", "4:19", "a server has a `command` or a `url`"],

@@ -30,7 +30,7 @@ export function validateConfig(source: YamlSource, around: Around): ValidatedCon
   const parsed = written === source.value ? first : configSchema.safeParse(written);
   const findings = withoutEchoes([
     ...source.findings,
-    ...agentFindings(written, around.home),
+    ...agentFindings(written, { home: around.home, configFile: around.file }),
     ...toolFindings(written, around.knownTools),
     ...secretFindings(source),
     ...schemaFindings(parsed.error?.issues ?? [], source),

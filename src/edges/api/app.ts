@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import { z } from "zod";
 import { Failure } from "../../kernel/failure.ts";
 import type { Log } from "../../kernel/log.ts";
+import { Redaction } from "../../kernel/redact.ts";
 import type { Store } from "../../store/store.ts";
 import { type Authenticate, identified } from "./credential.ts";
 import { errorResponse } from "./error-response.ts";
@@ -28,6 +29,8 @@ export interface ApiParts {
   /** Ends open event streams. */
   readonly stopping: AbortSignal;
   readonly limits?: Partial<ApiLimits>;
+  /** What is sent and what is answered in refusals holds none of these. */
+  readonly redaction?: Redaction;
 }
 
 export interface ApiLimits extends CallLimits {
@@ -38,17 +41,17 @@ export interface ApiLimits extends CallLimits {
 const LIMITS: ApiLimits = { requests: 4_000, streams: 2_000, streamsPerToken: 500, callsPerToken: 1_000, bodyBytes: 64 * 1024 * 1024 };
 
 export function createApp(parts: ApiParts): Hono {
-  const { log, stopping } = parts;
+  const { log, stopping, redaction = new Redaction() } = parts;
   const limits = { ...LIMITS, ...parts.limits };
   const calls = new OpenCalls(limits, parts.stillValid);
-  const serving = { ...parts, calls, bodies: new BodySpace(limits.bodyBytes) };
+  const serving = { ...parts, redaction, calls, bodies: new BodySpace(limits.bodyBytes) };
   const metrics = new Metrics(openGauges(calls));
   stopping.addEventListener("abort", () => metrics.close(), { once: true });
   const routes = inOrder([...parts.routes, description(parts), measurements(metrics)]);
 
   const app = new Hono();
   app.onError((error, { req }) => {
-    const response = errorResponse(error, log);
+    const response = errorResponse(error, log, redaction);
     metrics.count(METHODS.includes(req.method) ? req.method : "other", "other", response.status, 0);
     return response;
   });
@@ -62,7 +65,7 @@ export function createApp(parts: ApiParts): Hono {
     const answer = serve(one, serving);
     app.on([...methodsOf(one)], one.path, async (context) => {
       const began = performance.now();
-      const response = await answer(context).catch((error: unknown) => errorResponse(error, log));
+      const response = await answer(context).catch((error: unknown) => errorResponse(error, log, redaction));
       metrics.count(context.req.method, one.path, response.status, performance.now() - began);
       return response;
     });

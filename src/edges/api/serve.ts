@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { Log } from "../../kernel/log.ts";
+import type { Redaction } from "../../kernel/redact.ts";
 import type { Tx } from "../../store/engine.ts";
 import type { Store } from "../../store/store.ts";
 import { type Authenticate, type Credential, identified } from "./credential.ts";
@@ -21,6 +22,7 @@ export interface ServingParts {
   readonly calls: OpenCalls;
   readonly bodies: BodySpace;
   readonly stopping: AbortSignal;
+  readonly redaction: Redaction;
 }
 
 /** Behind the routes that ask for no token. */
@@ -66,10 +68,10 @@ async function answerCall(
   parts: ServingParts,
 ): Promise<PlainAnswer> {
   using body = await readDeclaredBody(route, context, known.caller, parts);
-  const key = route.method === "POST" ? takeKey(context.req.header("idempotency-key"), body.value) : null;
+  const key = route.method === "POST" ? takeKey(parts.redaction.value(context.req.header("idempotency-key")), body.value) : null;
   const parsed = route.body === undefined ? undefined : parsePart(route.body, body.value);
   const run = (record: RecordAnswer): Promise<PlainAnswer> =>
-    route.handle(callOf(route, context, known.caller, parsed, signal, parts.store, record) as never);
+    route.handle(callOf(route, context, known.caller, parsed, signal, parts, record) as never);
   if (key === null) return run(async () => {});
   const content = { query: context.req.query(), body: body.value ?? null };
   const path = new URL(context.req.url).pathname;
@@ -91,7 +93,7 @@ async function readDeclaredBody(
   try {
     // A POST without a declared body may still be sent with `{}`, or with nothing but its idempotency key.
     if (route.body === undefined && body.bytes.length === 0) return { value: undefined, [Symbol.dispose]: () => body[Symbol.dispose]() };
-    return { value: readJson(body.bytes), [Symbol.dispose]: () => body[Symbol.dispose]() };
+    return { value: parts.redaction.value(readJson(body.bytes)), [Symbol.dispose]: () => body[Symbol.dispose]() };
   } catch (error) {
     body[Symbol.dispose]();
     throw error;
@@ -111,11 +113,11 @@ function callOf(
   caller: Caller,
   body: unknown,
   signal: () => AbortSignal,
-  store: Store,
+  { store, redaction }: ServingParts,
   record: RecordAnswer,
 ): Call {
-  const params = context.req.param() as Readonly<Record<string, string>>;
-  const query = context.req.query();
+  const params = redaction.value(context.req.param() as Readonly<Record<string, string>>);
+  const query = redaction.value(context.req.query());
   return {
     caller,
     params: (route.params === undefined ? params : parsePart(route.params, params)) as Readonly<Record<string, string>>,
@@ -154,7 +156,7 @@ async function openStream(route: StreamRoute, context: Context, known: Known, pa
       known.caller,
       undefined,
       () => AbortSignal.any([signal, context.req.raw.signal]),
-      parts.store,
+      parts,
       async () => {},
     );
     const body = await route.open(call as never);
@@ -205,8 +207,10 @@ async function boundedRequest(route: RawRoute, context: Context, parts: ServingP
   const either = AbortSignal.any([signal, context.req.raw.signal]);
   if (method === "GET" || method === "HEAD" || method === "DELETE") return new Request(url, { method, headers, signal: either });
   using body = await parts.bodies.read(context.req.raw, route.maxBodyBytes ?? MAX_BODY_BYTES);
-  readJson(body.bytes);
-  return new Request(url, { method, headers, signal: either, body: Buffer.from(body.bytes) });
+  const value = readJson(body.bytes);
+  const harmless = parts.redaction.value(value);
+  const sent = harmless === value ? Buffer.from(body.bytes) : JSON.stringify(harmless);
+  return new Request(url, { method, headers, signal: either, body: sent });
 }
 
 function respond(route: CallRoute, { status, body, headers }: PlainAnswer): Response {
