@@ -1,4 +1,3 @@
-import { Failure } from "../kernel/failure.ts";
 import { Redaction } from "../kernel/redact.ts";
 import type { Whereabouts } from "../settings/home.ts";
 import { loadSettings } from "../settings/load-settings.ts";
@@ -13,8 +12,7 @@ export function redactedError(where: Whereabouts, error: unknown): unknown {
     // A config that cannot be read hands out no secrets either.
     return error;
   }
-  const message = redaction.text(error.message);
-  if (message === error.message) return error;
-  if (!(error instanceof Failure)) return new Error(message);
-  return new Failure(error.code, message, { hint: redaction.text(error.hint), details: redaction.value(error.details) });
+  // Whatever class it is of keeps its code.
+  error.message = redaction.text(error.message);
+  return error;
 }
