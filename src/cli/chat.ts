@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { userInfo } from "node:os";
 import { createInterface } from "node:readline/promises";
 import { ClientError } from "../client/client-error.ts";
+import { SessionsClient } from "../client/sessions.ts";
 import { ERRORS, type ErrorCode } from "../contract/errors.ts";
 import type { NewMessage, Run } from "../contract/wire.ts";
 import { type Connection, connect } from "./connect.ts";
@@ -28,6 +29,8 @@ export async function chat(options: ChatOptions): Promise<number> {
 class Conversation {
   readonly #options: ChatOptions;
   #connection: Connection | undefined;
+  /** Who has answered last, or will answer first. */
+  #agent: string | null = null;
 
   constructor(options: ChatOptions) {
     this.#options = options;
@@ -42,32 +45,46 @@ class Conversation {
   async readAndAsk(): Promise<number> {
     const terminal = process.stdin.isTTY === true;
     this.#connection = await connect(this.#options);
-    if (terminal) say(`Talking through ${this.#connection.isPrivate ? "a private daemon" : this.#connection.client.url}. Ctrl-D ends.`);
-    const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: "> ", terminal });
+    if (terminal)
+      say(
+        `Talking through ${this.#connection.isPrivate ? "a private daemon" : this.#connection.client.url}. Ctrl-D ends, /help shows what else you can type.`,
+      );
+    const lines = createInterface({ input: process.stdin, output: process.stderr, terminal });
+    const prompt = (): void => {
+      lines.setPrompt(`${this.#agent ?? ""}> `);
+      lines.prompt();
+    };
     let exit = 0;
-    if (terminal) lines.prompt();
+    if (terminal) {
+      this.#agent = await this.#whoAnswers();
+      prompt();
+    }
     for await (const line of lines) {
       if (line.trim() !== "") exit = await this.ask(line);
-      if (terminal) lines.prompt();
+      if (terminal) prompt();
     }
     return exit;
   }
 
+  async #whoAnswers(): Promise<string | null> {
+    if (this.#options.agent !== undefined) return this.#options.agent;
+    this.#connection ??= await connect(this.#options);
+    return (await new SessionsClient(this.#connection.client).where(ownAddress())).agent;
+  }
+
   async ask(text: string): Promise<number> {
     if (text.trim() === "") throw new ClientError("usage.wrong", "the message is empty");
-    const name = userInfo().username || "operator";
     const message: NewMessage = {
       id: randomUUID(),
-      platform: "terminal",
-      chat: name,
-      peer: name,
-      chat_type: "dm",
+      ...ownAddress(),
       text,
       ...(this.#options.agent === undefined ? {} : { agent: this.#options.agent }),
     };
     for (let attempt = 1; ; attempt++) {
       try {
-        return this.#report(await this.#exchange(message));
+        const run = await this.#exchange(message);
+        this.#agent = run.agent;
+        return this.#report(run);
       } catch (error) {
         if (attempt === ATTEMPTS || !(error instanceof ClientError) || error.code !== "daemon.not_running") throw error;
         await this.close();
@@ -101,11 +118,18 @@ class Conversation {
   #report(run: Run): number {
     if (this.#options.json) print(JSON.stringify(run));
     else if (run.reply && process.stdout.isTTY !== true) print(run.reply.text);
-    if (run.status === "completed") return 0;
+    // A command that was refused has its answer; the error is for the exit code.
+    if (run.status === "completed") return run.error === null ? 0 : 1;
     const code = (run.error && Object.hasOwn(ERRORS, run.error.code) ? run.error.code : "internal.bug") as ErrorCode;
     sayError(run.error?.message ?? `the run is ${run.status}`, code);
     return 1;
   }
+}
+
+/** The person at this keyboard. */
+function ownAddress(): Pick<NewMessage, "platform" | "chat" | "peer" | "chat_type"> {
+  const name = userInfo().username || "operator";
+  return { platform: "terminal", chat: name, peer: name, chat_type: "dm" };
 }
 
 /** What is still to be shown of a text of which the beginning was shown already. */

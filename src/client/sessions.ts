@@ -8,6 +8,9 @@ import {
   type TranscriptFilter,
   type TranscriptPage,
   transcriptPage,
+  type WhereAnswer,
+  type WhereQuery,
+  whereAnswer,
 } from "../contract/sessions.ts";
 import { type Run, run } from "../contract/wire.ts";
 import type { ApiClient } from "./api-client.ts";
@@ -26,6 +29,11 @@ export class SessionsClient {
 
   read(key: string, filter: TranscriptFilter = {}): Promise<TranscriptPage> {
     return this.#api.get(transcriptPage, `/api/sessions/${encodeURIComponent(key)}`, filter);
+  }
+
+  /** With whom a conversation is now, handovers included. */
+  where(address: WhereQuery): Promise<WhereAnswer> {
+    return this.#api.get(whereAnswer, "/api/sessions/where", address);
   }
 
   search(request: SessionSearchRequest): Promise<SessionHits> {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { text } from "./text.ts";
+import { identifier, text } from "./text.ts";
 
 const MAX_LISTED = 200;
 const limit = (fallback: number) => z.coerce.number().int().min(1).max(MAX_LISTED).default(fallback);
@@ -28,6 +28,20 @@ export const sessionQuery = z.strictObject({
 export type SessionFilter = z.input<typeof sessionQuery>;
 export const sessionList = z.object({ sessions: z.array(session), next: z.string().nullable() });
 export type SessionList = z.output<typeof sessionList>;
+
+/** An address, to see with whom a conversation is now. */
+export const whereQuery = z.strictObject({
+  platform: identifier,
+  account: identifier.default("default"),
+  guild: identifier.optional(),
+  chat: identifier,
+  topic: identifier.optional(),
+  chat_type: z.enum(["dm", "group", "channel"]),
+  peer: identifier,
+});
+export type WhereQuery = z.input<typeof whereQuery>;
+export const whereAnswer = z.object({ agent: z.string().nullable(), sessionKey: z.string().nullable(), because: z.string() });
+export type WhereAnswer = z.output<typeof whereAnswer>;
 
 export const transcriptEntry = z.object({
   position: z.number(),

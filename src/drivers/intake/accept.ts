@@ -11,6 +11,8 @@ import type { NewId } from "../../kernel/ids.ts";
 import type { RunningTurns } from "../../kernel/running-turns.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
 import type { Revision } from "../../records/agents/revision.ts";
+import { type Standstill, standstillOf } from "../../records/agents/standstill.ts";
+import type { RunError } from "../../records/sessions/runs.ts";
 import type { Store } from "../../store/store.ts";
 import type { CommandParts, Talk } from "./commands/command.ts";
 import { parseCommand } from "./commands/parse-command.ts";
@@ -53,6 +55,7 @@ export function intake(
       decision,
       sessionKey: decision.agent === null ? null : sessionKeyFor(config, decision.agent, address),
       targets: message.agent === undefined ? handoverTargets(revision, address) : null,
+      refusalBy: (agent) => refusalBy(revision, agent),
     };
     const command = admitted.sessionKey === null ? undefined : chooseCommand(parseCommand(message.text));
     if (!command) return admitMessage(store, newId, reached, admitted);
@@ -89,6 +92,14 @@ function commandMessage(
       return command.run(tx, talk, parts);
     },
   };
+}
+
+/** Whoever only waits takes messages; whoever never answers does not. */
+function refusalBy({ agents }: Revision, id: string): RunError | null {
+  const agent = agents.get(id);
+  if (agent?.state !== "archived" && agent?.state !== "quarantined") return null;
+  const { failure } = standstillOf(agent) as Standstill;
+  return { code: failure.code, message: failure.message };
 }
 
 function addressOf(message: InboundMessage): Address {

@@ -1,6 +1,16 @@
 import { stopRunIn } from "../../acts/stop-runs.ts";
-import { sessionHits, sessionList, sessionQuery, sessionSearch, transcriptPage, transcriptQuery } from "../../contract/sessions.ts";
+import {
+  sessionHits,
+  sessionList,
+  sessionQuery,
+  sessionSearch,
+  transcriptPage,
+  transcriptQuery,
+  whereAnswer,
+  whereQuery,
+} from "../../contract/sessions.ts";
 import { run } from "../../contract/wire.ts";
+import type { WhereTo } from "../../drivers/intake/where-to.ts";
 import type { RunningTurns } from "../../kernel/running-turns.ts";
 import type { Sessions } from "../../records/sessions/sessions.ts";
 import type { Store } from "../../store/store.ts";
@@ -10,9 +20,10 @@ export interface SessionsParts {
   readonly store: Store;
   readonly sessions: Sessions;
   readonly running: RunningTurns;
+  readonly whereTo: WhereTo;
 }
 
-export function sessionsRoutes({ store, sessions, running }: SessionsParts): Route[] {
+export function sessionsRoutes({ store, sessions, running, whereTo }: SessionsParts): Route[] {
   return [
     route({
       method: "GET",
@@ -31,6 +42,19 @@ export function sessionsRoutes({ store, sessions, running }: SessionsParts): Rou
       query: sessionSearch,
       answers: { 200: sessionHits },
       handle: async ({ caller, query }) => ({ status: 200, body: await sessions.search(caller, query) }),
+    }),
+    route({
+      method: "GET",
+      path: "/api/sessions/where",
+      summary: "With whom the conversation of an address is now, handovers included",
+      allow: OVERSEERS,
+      query: whereQuery,
+      answers: { 200: whereAnswer },
+      handle: async ({ query }) => {
+        const { chat_type: chatType, guild = null, topic = null, ...rest } = query;
+        const { decision, sessionKey } = await whereTo({ ...rest, chatType, guild, topic, roles: [] });
+        return { status: 200, body: { agent: decision.agent, sessionKey, because: decision.because } };
+      },
     }),
     route({
       method: "GET",

@@ -8,6 +8,7 @@ import type { Reads, Tx } from "../../store/engine.ts";
  * One turn, from its message to its reply.
  *
  *   queued → running → completed | failed
+ *   queued → waiting → queued, while its agent may not answer
  *   running → queued, when it is tried again
  *   refused, from the beginning
  */
@@ -82,8 +83,14 @@ export async function startRun(tx: Tx, id: string): Promise<void> {
   await tx.run`update runs set status = 'running', started_at = coalesce(started_at, now_ms()) where id = ${id}`;
 }
 
+/** Until its agent may answer. */
+export async function waitRun(tx: Tx, id: string): Promise<void> {
+  await tx.run`update runs set status = 'waiting' where id = ${id}`;
+}
+
+/** Not one that is over: it may have been stopped meanwhile. */
 export async function requeueRun(tx: Tx, id: string): Promise<void> {
-  await tx.run`update runs set status = 'queued' where id = ${id}`;
+  await tx.run`update runs set status = 'queued' where id = ${id} and status in ('running', 'waiting')`;
 }
 
 export async function completeRun(tx: Tx, id: string, reply: string, usage: ModelUsage | null): Promise<void> {

@@ -35,7 +35,7 @@ export async function enterSession(tx: Tx, sessionKey: string, agent: string, te
 export async function beginEpoch(tx: Tx, sessionKey: string, agent: string): Promise<number> {
   const row = await tx.get<{ epoch: number }>`insert into sessions (session_key, agent, epoch, model, title, messages, created_at, last_at)
     values (${sessionKey}, ${agent}, 2, null, '', 0, now_ms(), now_ms())
-    on conflict (session_key) do update set epoch = sessions.epoch + 1, last_at = now_ms() returning epoch`;
+    on conflict (session_key) do update set epoch = sessions.epoch + 1 returning epoch`;
   return row?.epoch as number;
 }
 

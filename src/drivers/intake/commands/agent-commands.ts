@@ -75,6 +75,6 @@ export const modelCommand: Command = {
     }
     models.resolve(name);
     await setSessionModel(tx, sessionKey, agent.id, name);
-    return { text: `From the next message on ${name} answers here, until /model default.` };
+    return { text: `From the next turn on ${name} answers here, until /model default.` };
   },
 };
