@@ -2,6 +2,7 @@ import { ACCESS_BUGS } from "./access-bugs.ts";
 import { AGREEMENT_BUGS } from "./agreement-bugs.ts";
 import { API_BUGS } from "./api-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
+import { POOL_BUGS } from "./pool-bugs.ts";
 
 /** One bug as somebody could have written it, and the unmodified tests that must notice. */
 export interface PlantedBug {
@@ -218,6 +219,7 @@ export const BUGS: readonly PlantedBug[] = [
     filter: "sealing",
   },
   ...ACCESS_BUGS,
+  ...POOL_BUGS,
   ...COORDINATION_BUGS,
   ...AGREEMENT_BUGS,
   ...API_BUGS,
