@@ -163,6 +163,26 @@ describe.each(PLACES)("what a write rests on, on %s", (_name, makePlace) => {
     await expect(write).rejects.toMatchObject({ ...STALE, details: { stale: [{ key: "b", read: 1, current: 2 }] } });
   });
 
+  test("V4 V8 in a turn two that each rest on the absence of what the other writes cannot both commit, with a log or without", async () => {
+    for (const [first, second, options] of [
+      ["a", "b", () => ({})],
+      ["plan", "own", () => ({ reads: new ReadLog() })],
+    ] as const) {
+      const [bobs, carols] = [options(), options()];
+      for (const key of [first, second]) {
+        expect(await pools.read(bob, "house", key, bobs)).toBeUndefined();
+        expect(await other.read(carol, "house", key, carols)).toBeUndefined();
+      }
+      const outcomes = await Promise.allSettled([
+        pools.write(bob, "house", [{ key: first, value: 1 }], { ifFresh: true, ...bobs }),
+        other.write(carol, "house", [{ key: second, value: 1 }], { ifFresh: true, ...carols }),
+      ]);
+      expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+      for (const outcome of outcomes) if (outcome.status === "rejected") expect(outcome.reason).toMatchObject(STALE);
+      for (const caller of [bob, carol]) for (const key of [first, second]) await pools.read(caller, "house", key);
+    }
+  });
+
   test("V8 a run that has seen that an entry is gone is fresh, also once its reads are recorded", async () => {
     await put(pools, carol, "plan", 1);
     const log = new ReadLog();

@@ -65,10 +65,10 @@ export class EntryReads {
     if (!mayRead(caller, known.rules.of(key))) return undefined;
     if (row.version === null || (row.expires_at !== null && row.expires_at <= now)) {
       const absent = { pool, key, version: 0, external: false, shown: false };
-      // In a run the absence is what it decides on. Elsewhere it counts where it takes the place of what was read there before.
-      if (options.reads) await this.#recorder.record(caller, [absent], now, options.reads);
-      else if (isRecorded(caller) && (await this.#lastRead(caller, pool, key)) > 0)
-        await this.#store.transact("record reads", (tx) => recordReads(tx, caller, [absent]), "locked");
+      // In a turn the absence is what it decides on. Elsewhere it counts where it takes the place of what was read there before.
+      const replaces = !options.reads && isRecorded(caller) && (await this.#lastRead(caller, pool, key)) > 0;
+      if (replaces) await this.#store.transact("record reads", (tx) => recordReads(tx, caller, [absent]), "locked");
+      else if (options.reads || caller.run !== null) await this.#recorder.record(caller, [absent], now, options.reads);
       return undefined;
     }
     const read = { pool, key, version: row.version, external: row.external === 1, shown: false };
