@@ -152,7 +152,7 @@ export const batch = z
       .array(z.strictObject({ resource: identifier, fence: z.int() }))
       .max(MAX_BATCH)
       .optional(),
-    /** Refuse when something that this identity has read was changed meanwhile. */
+    /** Refuse when something that this identity has read was changed meanwhile. That a key was not there counts as read in turns only. */
     if_fresh: z.boolean().optional(),
   })
   .superRefine((body, context) => {
