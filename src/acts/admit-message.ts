@@ -4,7 +4,7 @@ import type { RouteDecision } from "../deciders/routing/route.ts";
 import type { ReachedPoint } from "../kernel/crash-points.ts";
 import type { NewId } from "../kernel/ids.ts";
 import { enterInbox } from "../records/sessions/inbox.ts";
-import { addRun, readRun } from "../records/sessions/runs.ts";
+import { addRun, type RunError, readRun } from "../records/sessions/runs.ts";
 import { enterSession } from "../records/sessions/session-state.ts";
 import { refuseLongName } from "../records/sessions/transcript.ts";
 import type { Tx } from "../store/engine.ts";
@@ -22,6 +22,8 @@ export interface MessageToAdmit {
   readonly sessionKey: string | null;
   /** Absent or null: no handover counts. */
   readonly targets?: HandoverTargets | null;
+  /** Why this agent takes no messages; null: it does. */
+  refusalBy?(agent: string): RunError | null;
 }
 
 /**
@@ -36,8 +38,10 @@ export async function admitMessage(store: Store, newId: NewId, reached: ReachedP
       const { platform, account } = message.address;
       const owner = await enterInbox(tx, { platform, account, externalId: message.externalId }, runId);
       if (owner !== runId) return firstAdmission(tx, owner);
-      const placed = await placeMessage(tx, message, message.targets ?? null);
-      await admit(store, tx, runId, message, placed);
+      const wanted = await placeMessage(tx, message, message.targets ?? null);
+      const refusal = refusalOf(message, wanted);
+      const placed = refusal ? { ...wanted, sessionKey: null } : wanted;
+      await admit(store, tx, runId, message, placed, refusal);
       return { runId, agent: placed.decision.agent, sessionKey: placed.sessionKey, duplicate: false };
     },
     "locked",
@@ -52,10 +56,21 @@ export async function firstAdmission(tx: Tx, runId: string): Promise<Admission> 
   return { runId, agent: run?.agent ?? null, sessionKey: run?.sessionKey ?? null, duplicate: true };
 }
 
-async function admit(store: Store, tx: Tx, runId: string, message: MessageToAdmit, placed: Placed): Promise<void> {
+function refusalOf(message: MessageToAdmit, { decision }: Placed): RunError | null {
+  if (decision.agent === null) return { code: "route.unrouted", message: decision.because };
+  return message.refusalBy?.(decision.agent) ?? null;
+}
+
+async function admit(
+  store: Store,
+  tx: Tx,
+  runId: string,
+  message: MessageToAdmit,
+  placed: Placed,
+  refusal: RunError | null,
+): Promise<void> {
   const { address } = message;
   const { decision, sessionKey } = placed;
-  const refusal = decision.agent === null ? { code: "route.unrouted", message: decision.because } : null;
   const epoch = await admittedTo(tx, placed, message.text);
   await addRun(tx, { id: runId, agent: decision.agent, sessionKey, address, input: message.text, decision, refusal, epoch });
   const decided = await tellAdmission(store, tx, runId, message, placed);

@@ -74,6 +74,7 @@ export const ERRORS = {
   "config.changed": entry(409, 1, "operator", "later", "Somebody else has changed the file; run it again."),
   "config.unwritable": entry(500, 2, "operator", "never", "Make the file and its folder writable for this user, or edit it by hand."),
   "agent.exists": entry(409, 1, "operator", "never", "Choose another id, or change the agent where it stands in the config."),
+  "agent.paused": entry(409, 1, "operator", "later", "It goes on after `guildhall agents resume ID`."),
   "agent.archived": entry(409, 1, "operator", "never", "Bring it back with `guildhall agents resume ID`, or route its chats to another."),
   "agent.quarantined": entry(409, 1, "operator", "never", "Correct its section of the config; it is taken up within a second."),
   "agent.unknown": entry(404, 2, "caller", "never", "Name an agent of the config, or none: then the default agent answers."),

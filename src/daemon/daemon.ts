@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { modelRegistry } from "../abilities/models/model-registry.ts";
 import { offlineProvider } from "../abilities/models/offline-model.ts";
+import { redactedModels } from "../abilities/models/redacted-models.ts";
 import { decideDue } from "../acts/decide-due.ts";
 import { sweepGuests } from "../acts/end-guest.ts";
 import { DELIVERY_WORK, TURN_WORK } from "../acts/work-kinds.ts";
-import { COMMONS } from "../contract/guests.ts";
 import { deliverReply } from "../drivers/dispatch/deliver-reply.ts";
 import { Dispatcher } from "../drivers/dispatch/dispatcher.ts";
 import { takeTurn } from "../drivers/dispatch/take-turn.ts";
 import { Upkeep } from "../drivers/dispatch/upkeep.ts";
-import { intake } from "../drivers/intake/accept.ts";
+import { type Accept, intake } from "../drivers/intake/accept.ts";
+import { whereTo } from "../drivers/intake/where-to.ts";
 import { allRoutes } from "../edges/api/all-routes.ts";
 import { createApp } from "../edges/api/app.ts";
 import { operatorOr } from "../edges/api/credential.ts";
@@ -18,14 +19,16 @@ import { noCrashPoints, type ReachedPoint } from "../kernel/crash-points.ts";
 import { asFailure } from "../kernel/failure.ts";
 import { idSource } from "../kernel/ids.ts";
 import { systemRandom } from "../kernel/random.ts";
+import { Redaction } from "../kernel/redact.ts";
 import { Access } from "../records/access/access.ts";
+import { Approvals } from "../records/access/approvals.ts";
 import { Guests } from "../records/access/guests.ts";
-import { AgentRegistry } from "../records/agents/registry.ts";
-import { revisionOf } from "../records/agents/revision.ts";
 import { Agreements } from "../records/agreements/agreements.ts";
 import { Claims } from "../records/claims/claims.ts";
 import { Mailbox } from "../records/mailbox/mailbox.ts";
 import { Pools } from "../records/pools/pools.ts";
+import { indexTranscripts } from "../records/sessions/index-transcripts.ts";
+import { Sessions } from "../records/sessions/sessions.ts";
 import type { Whereabouts } from "../settings/home.ts";
 import { loadSettings } from "../settings/load-settings.ts";
 import { openStore } from "../store/store.ts";
@@ -39,6 +42,7 @@ import { listen } from "./listen.ts";
 import { ensureOperatorToken } from "./operator-token.ts";
 import { type LogLevel, stderrLog } from "./stderr-log.ts";
 import { storeInWords } from "./store-in-words.ts";
+import { Tenants } from "./tenants.ts";
 import { readVersion } from "./version.ts";
 
 export interface DaemonOptions extends Whereabouts {
@@ -70,12 +74,14 @@ const STOP_MS = 8_000;
 /** Builds everything and hands each part what it needs. Whatever fails on the way undoes what was begun before it. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const reached = options.reached ?? noCrashPoints;
-  const log = stderrLog(systemClock, options.logLevel ?? "info");
+  const redaction = new Redaction();
+  const log = stderrLog(systemClock, options.logLevel ?? "info", redaction.text);
   const version = readVersion();
   const newId = idSource(systemClock, systemRandom);
   const node = newId();
   const settings = loadSettings(options, process.env);
   const { home, config, storeLocation } = settings;
+  redaction.add(settings.secrets.values());
 
   await using undo = new AsyncDisposableStack();
   const lock = lockHome(home);
@@ -88,45 +94,73 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await store.idempotency.letGoOfAll();
   }
   const operatorToken = ensureOperatorToken(home, systemRandom);
+  redaction.add([["operator.token", operatorToken]]);
 
-  const agents = new AgentRegistry(revisionOf(settings, 0));
+  const pools = new Pools(store);
+  const tenants = await Tenants.open(options, settings, { store, pools, node, log, redaction });
+  const { agents, personalities } = tenants;
   const access = new Access(store, agents, newId, systemRandom);
   const claims = new Claims(store, node);
   const mailbox = new Mailbox(store, newId);
-  const pools = new Pools(store);
-  await pools.reconcile({ [COMMONS]: { readers: ["*"], writers: ["*"] }, ...config.pools });
   const agreements = new Agreements(store);
   const agreement = { store, agreements, pools };
   const guests = new Guests(store, access, agents);
   await guests.giveTime();
-  const models = modelRegistry([offlineProvider]);
+  const models = redactedModels(modelRegistry([offlineProvider]), redaction);
+  const approvals = new Approvals(store, newId);
   const live = new LiveHub();
   const running = new TurnsHere();
-  const turn = takeTurn({ store, agents, models, live, running, newId, reached, turnMs: TURN_MS });
+  const turn = takeTurn({ store, agents, personalities, models, live, running, newId, reached, turnMs: TURN_MS });
   const handlers = { [TURN_WORK]: turn, [DELIVERY_WORK]: deliverReply(store) };
   const dispatcher = new Dispatcher({ queue: store.queue, owner: node, handlers, log, limit: TURNS_AT_ONCE, leaseMs: LEASE_MS });
   const upkeep = new Upkeep(store, node, log, [
+    { name: "held turns", run: () => tenants.wake() },
     { name: "idempotency keys", run: () => store.idempotency.sweep() },
     { name: "claims", run: () => claims.sweep() },
     { name: "mail", run: () => mailbox.sweep() },
     { name: "proposals", run: () => decideDue(agreement, DUE_AT_ONCE) },
     { name: "pools", run: () => pools.sweep() },
+    { name: "approvals", run: () => approvals.sweep() },
+    { name: "older transcripts", run: () => indexTranscripts(store) },
     { name: "guests", run: () => sweepGuests({ store, guests, claims }) },
   ]);
   const mcp = lazyMcp({ store, pools, agreements, claims, mailbox, guests, newId, log, version });
-  const accept = intake(store, agents, newId, reached);
+  const take = intake(store, agents, newId, reached, { models, approvals, running });
+  const accept: Accept = (message, poster) => take(redaction.value(message), poster);
   const host = options.host ?? config.server.host;
   const streams = new AbortController();
   let ready = true;
   const app = createApp({
     store,
     log,
-    routes: allRoutes({ store, accept, live, access, claims, mailbox, agreement, newId, guests, mcp, version, node, isReady: () => ready }),
+    routes: allRoutes({
+      store,
+      accept,
+      agents,
+      live,
+      running,
+      sessions: new Sessions(store, agents),
+      whereTo: whereTo(store, agents),
+      approvals,
+      access,
+      claims,
+      mailbox,
+      agreement,
+      newId,
+      guests,
+      mcp,
+      agentControl: tenants.control(() => dispatcher.letGo()),
+      policy: () => agents.current.policy,
+      version,
+      node,
+      isReady: () => ready,
+    }),
     authenticate: operatorOr(operatorToken, (token) => access.authenticate(token)),
     stillValid: (ids) => access.stillValid(ids),
     host,
     version,
     stopping: streams.signal,
+    redaction,
   });
   const server = await listen(app.fetch, host, options.port ?? config.server.port);
   undo.defer(() => server.closeAll());
@@ -139,12 +173,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   writeDaemonFile(home, { url: server.url, pid: process.pid, version, node });
   dispatcher.start();
   upkeep.start();
+  tenants.watch();
   const parts = undo.move();
 
   const orderly = async (): Promise<void> => {
     ready = false;
     removeDaemonFile(home);
     server.refuseNew();
+    tenants.stop();
     await dispatcher.stop(GRACE_MS);
     await upkeep.stop();
     await tell("daemon.stopped", null);

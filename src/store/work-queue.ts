@@ -190,14 +190,24 @@ export class WorkQueue {
     return "later";
   }
 
+  /** What runs now, of one kind, on whatever node; held until the transaction ends. */
+  async running(tx: Tx, kind: string): Promise<(Claim & { readonly payload: unknown })[]> {
+    const rows = await tx.all<{ id: number; fence: number; payload: string }>`select id, fence, payload from work
+      where state = 'running' and kind = ${kind} order by id ${this.#engine.dialect.forUpdate}`;
+    return rows.map(({ id, fence, payload }) => ({ id, fence, payload: JSON.parse(payload) }));
+  }
+
+  /** Takes items from whoever runs them, as if they had not been claimed. Their owners can settle and commit nothing more. */
+  async handBackIn(tx: Tx, claims: readonly Claim[]): Promise<number> {
+    tx.hint("work");
+    return tx.run`update work set state = 'ready', owner = null, lease_until = null, attempts = attempts - 1
+      where state = 'running' and ${claimedBy(claims)}`;
+  }
+
   /** Hands unfinished items back at once, as if they had not been claimed: for a node that stops. */
   async handBack(claims: readonly Claim[]): Promise<number> {
     if (claims.length === 0) return 0;
-    return this.#engine.single("hand back work", async (tx) => {
-      tx.hint("work");
-      return tx.run`update work set state = 'ready', owner = null, lease_until = null, attempts = attempts - 1
-        where state = 'running' and ${claimedBy(claims)}`;
-    });
+    return this.#engine.single("hand back work", (tx) => this.handBackIn(tx, claims));
   }
 
   /** Waits, holding nothing but its lane, until it is un-parked or `maxMs` have passed. If that has happened already, it is ready at once. */

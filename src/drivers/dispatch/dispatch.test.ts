@@ -17,6 +17,7 @@ import { idSource } from "../../kernel/ids.ts";
 import type { Log } from "../../kernel/log.ts";
 import type { Model, ModelRequest } from "../../kernel/model.ts";
 import { systemRandom } from "../../kernel/random.ts";
+import { Personalities } from "../../records/agents/personality.ts";
 import { AgentRegistry } from "../../records/agents/registry.ts";
 import { revisionWithoutFile } from "../../records/agents/revision.ts";
 import { readRun } from "../../records/sessions/runs.ts";
@@ -62,6 +63,7 @@ function dispatcher(model: Model, options: { limit?: number; leaseMs?: number; t
   const turn = takeTurn({
     store,
     agents,
+    personalities: new Personalities(folder),
     models,
     live: new LiveHub(),
     running: new TurnsHere(),

@@ -64,6 +64,11 @@ export class Dispatcher {
     await this.#options.queue.handBack(unfinished.map(({ item }) => item));
   }
 
+  /** Stops, now and not at the next renewal, what was taken from this node. */
+  letGo(): Promise<void> {
+    return this.#renew();
+  }
+
   async #run(): Promise<void> {
     const { queue, log } = this.#options;
     while (!this.#stopping.signal.aborted) {
@@ -88,8 +93,10 @@ export class Dispatcher {
 
   #begin(item: ClaimedWork): void {
     const lost = new AbortController();
+    // It came back to us while we still had it: what runs under the old claim is void.
+    this.#running.get(item.id)?.lost.abort();
     const finished = this.#handle(item, lost.signal).finally(() => {
-      this.#running.delete(item.id);
+      if (this.#running.get(item.id)?.item === item) this.#running.delete(item.id);
       this.#freed();
     });
     this.#running.set(item.id, { item, lost, finished });

@@ -1,6 +1,7 @@
 import { beginTurn } from "../../acts/begin-turn.ts";
 import { commitTurn } from "../../acts/commit-turn.ts";
 import { failTurn } from "../../acts/fail-turn.ts";
+import { holdTurn } from "../../acts/hold-turn.ts";
 import type { TurnPayload } from "../../acts/work-kinds.ts";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { asFailure, Failure, isFailure } from "../../kernel/failure.ts";
@@ -9,7 +10,10 @@ import type { Live } from "../../kernel/live.ts";
 import type { Model, Models } from "../../kernel/model.ts";
 import type { RunningTurns } from "../../kernel/running-turns.ts";
 import type { Agent } from "../../records/agents/agent.ts";
+import type { Personalities } from "../../records/agents/personality.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
+import type { Revision } from "../../records/agents/revision.ts";
+import { standstillOf } from "../../records/agents/standstill.ts";
 import { type RunInput, readRunInput } from "../../records/sessions/runs.ts";
 import { readTranscript } from "../../records/sessions/transcript.ts";
 import type { Store } from "../../store/store.ts";
@@ -22,6 +26,7 @@ const CONTEXT_ENTRIES = 100;
 export interface TurnParts {
   readonly store: Store;
   readonly agents: AgentRegistry;
+  readonly personalities: Personalities;
   readonly models: Models;
   readonly live: Live;
   readonly running: RunningTurns;
@@ -38,15 +43,20 @@ export function takeTurn(parts: TurnParts): Handler {
     const { runId, causedBy } = item.payload as TurnPayload;
     const run = await readRunInput(store.read, runId);
     if (!run) throw new Failure("internal.bug", `work item ${item.id} asks for a turn of the run ${runId}, which is not there`);
+    // The whole turn is taken by the agent as it is now, whatever the config says meanwhile.
+    const revision = parts.agents.current;
+    const standstill = standstillOf(revision.agents.get(run.agent));
+    if (standstill?.waits) return holdTurn(store, item, run, revision.number, standstill.failure, causedBy);
     let cause = causedBy;
     const timeUp = AbortSignal.timeout(parts.turnMs);
     const { stopped, over } = parts.running.begin(runId);
     live.begin(runId);
     try {
-      const { agent, model } = whoAnswers(parts, run);
+      if (standstill) throw standstill.failure;
+      const { agent, model } = whoAnswers(revision, parts.models, run);
       cause = await beginTurn(store, item, run, model.name);
       const history = await readTranscript(store.read, run.sessionKey, run.epoch, CONTEXT_ENTRIES);
-      const context = { system: agent.personality, messages: [...history, { role: "user" as const, text: run.input }] };
+      const context = { system: await parts.personalities.of(agent), messages: [...history, { role: "user" as const, text: run.input }] };
       const answer = await runTurn(model, context, (text) => live.publish(runId, text), AbortSignal.any([lost, stopped, timeUp]));
       reached("turn.answered");
       await commitTurn(store, newId, reached, item, run, answer, cause);
@@ -64,8 +74,8 @@ export function takeTurn(parts: TurnParts): Handler {
   };
 }
 
-function whoAnswers(parts: TurnParts, run: RunInput): { agent: Agent; model: Model } {
-  const agent = parts.agents.get(run.agent);
+function whoAnswers({ agents }: Revision, models: Models, run: RunInput): { agent: Agent; model: Model } {
+  const agent = agents.get(run.agent);
   if (!agent) throw new Failure("agent.unknown", `the agent "${run.agent}" is no longer in the config`);
-  return { agent, model: parts.models.resolve(run.model ?? agent.model) };
+  return { agent, model: models.resolve(run.model ?? agent.model) };
 }

@@ -1,36 +1,49 @@
 import type { AgreementParts } from "../../acts/decide-proposal.ts";
 import type { GuestParts } from "../../acts/end-guest.ts";
+import type { Policy } from "../../deciders/policy/policy.ts";
 import type { Accept } from "../../drivers/intake/accept.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import type { NewId } from "../../kernel/ids.ts";
 import type { Live } from "../../kernel/live.ts";
 import type { Access } from "../../records/access/access.ts";
+import type { Approvals } from "../../records/access/approvals.ts";
+import type { AgentRegistry } from "../../records/agents/registry.ts";
 import type { Claims } from "../../records/claims/claims.ts";
 import type { Mailbox } from "../../records/mailbox/mailbox.ts";
 import type { Store } from "../../store/store.ts";
+import { type AgentControl, agentsRoutes } from "./agents-routes.ts";
+import { approvalsRoutes } from "./approvals-routes.ts";
 import { claimsRoutes } from "./claims-routes.ts";
 import { eventRoutes } from "./event-routes.ts";
 import { guestRoutes } from "./guest-routes.ts";
 import { mailRoutes } from "./mail-routes.ts";
 import { mcpRoutes } from "./mcp-routes.ts";
 import { messageRoutes } from "./message-routes.ts";
+import { policyRoutes } from "./policy-routes.ts";
 import { poolsRoutes } from "./pools-routes.ts";
 import { proposalsRoutes } from "./proposals-routes.ts";
 import type { Route } from "./route.ts";
+import { routingRoutes } from "./routing-routes.ts";
+import { type SessionsParts, sessionsRoutes } from "./sessions-routes.ts";
 import { type SystemParts, systemRoutes } from "./system-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 
 /** What the routes of all rooms need. A room adds what it needs here, and its list below. */
-export interface RouteParts extends SystemParts {
+export interface RouteParts extends SystemParts, SessionsParts {
   readonly store: Store;
   readonly accept: Accept;
+  readonly agents: Pick<AgentRegistry, "current">;
   readonly live: Live;
   readonly access: Access;
+  readonly approvals: Approvals;
   readonly claims: Claims;
   readonly mailbox: Mailbox;
   readonly agreement: AgreementParts;
   readonly newId: NewId;
+  /** The rules for tools as they are now. */
+  readonly policy: () => Policy;
   readonly guests: GuestParts["guests"];
+  readonly agentControl: AgentControl;
   readonly mcp: (request: Request, caller: Caller) => Promise<Response>;
 }
 
@@ -39,13 +52,18 @@ export function allRoutes(parts: RouteParts): Route[] {
   return [
     ...systemRoutes(parts),
     ...messageRoutes(store, accept, live),
+    ...sessionsRoutes(parts),
+    ...approvalsRoutes(parts.approvals),
     ...eventRoutes(store),
     ...tokenRoutes(parts.access),
     ...claimsRoutes(parts.claims),
     ...mailRoutes(parts.mailbox),
     ...poolsRoutes({ pools: parts.agreement.pools, mailbox: parts.mailbox, claims: parts.claims }),
     ...proposalsRoutes(parts.agreement, parts.newId),
+    ...policyRoutes(parts.policy),
     ...guestRoutes(parts),
+    ...routingRoutes(parts.agents, store),
+    ...agentsRoutes(parts.agentControl),
     ...mcpRoutes(parts.mcp),
   ];
 }

@@ -4,15 +4,19 @@ import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import type { Hono } from "hono";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { modelRegistry } from "../../abilities/models/model-registry.ts";
+import { offlineProvider } from "../../abilities/models/offline-model.ts";
 import { configSchema } from "../../contract/config.ts";
 import { errorBody } from "../../contract/wire.ts";
 import { intake } from "../../drivers/intake/accept.ts";
+import { whereTo } from "../../drivers/intake/where-to.ts";
 import { OPERATOR } from "../../kernel/caller.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { noCrashPoints } from "../../kernel/crash-points.ts";
 import { idSource } from "../../kernel/ids.ts";
 import { systemRandom } from "../../kernel/random.ts";
 import { Access } from "../../records/access/access.ts";
+import { Approvals } from "../../records/access/approvals.ts";
 import { Guests } from "../../records/access/guests.ts";
 import { AgentRegistry } from "../../records/agents/registry.ts";
 import { revisionWithoutFile } from "../../records/agents/revision.ts";
@@ -20,8 +24,10 @@ import { Agreements } from "../../records/agreements/agreements.ts";
 import { Claims } from "../../records/claims/claims.ts";
 import { Mailbox } from "../../records/mailbox/mailbox.ts";
 import { Pools } from "../../records/pools/pools.ts";
+import { Sessions } from "../../records/sessions/sessions.ts";
 import { openStore, type Store } from "../../store/store.ts";
 import { LiveHub } from "../../turns/live-hub.ts";
+import { TurnsHere } from "../../turns/turns-here.ts";
 import { allRoutes } from "./all-routes.ts";
 import { createApp } from "./app.ts";
 import { operatorOr } from "./credential.ts";
@@ -37,6 +43,9 @@ let ready = true;
 let app: Hono;
 let access: Access;
 
+/** Agents are shown with a whole daemon: see test/scenarios/agents.test.ts. */
+const elsewhere = () => Promise.reject(new Error("not here"));
+
 beforeAll(async () => {
   store = await openStore(`sqlite:${join(folder, "state.db")}`);
   const agents = new AgentRegistry(revisionWithoutFile(configSchema.parse({ agents: { main: {}, coder: {} } })));
@@ -50,20 +59,30 @@ afterAll(async () => {
 });
 
 function appFor(host: string): Hono {
-  const accept = intake(store, new AgentRegistry(revisionWithoutFile(configSchema.parse({}))), newId, noCrashPoints);
+  const agents = new AgentRegistry(revisionWithoutFile(configSchema.parse({})));
+  const approvals = new Approvals(store, newId);
+  const running = new TurnsHere();
+  const accept = intake(store, agents, newId, noCrashPoints, { models: modelRegistry([offlineProvider]), approvals, running });
   return createApp({
     store,
     log: quiet,
     routes: allRoutes({
       store,
       accept,
+      agents,
       live: new LiveHub(),
+      running,
+      sessions: new Sessions(store, agents),
+      whereTo: whereTo(store, agents),
+      approvals,
       access,
       claims: new Claims(store, "n"),
       mailbox: new Mailbox(store, idSource(systemClock, systemRandom)),
       agreement: { store, agreements: new Agreements(store), pools: new Pools(store) },
       newId,
       guests: new Guests(store, access, new AgentRegistry(revisionWithoutFile(configSchema.parse({})))),
+      policy: () => revisionWithoutFile(configSchema.parse({})).policy,
+      agentControl: { list: elsewhere, details: elsewhere, setState: elsewhere, restart: elsewhere, revisions: elsewhere },
       mcp: async () => new Response("mcp"),
       version: "0.0.0",
       node: "n",

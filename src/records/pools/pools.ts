@@ -49,7 +49,17 @@ export class Pools {
   }
 
   reconcile(config: PoolsConfig): Promise<void> {
-    return this.#registry.reconcile(config);
+    this.#registry.check(config);
+    return this.#store.transact("reconcile pools", (tx) => this.#registry.reconcileIn(tx, config), "locked");
+  }
+
+  /** Refuses pools that cannot be: to be asked before anything of a config is applied. */
+  checkConfig(config: PoolsConfig): void {
+    this.#registry.check(config);
+  }
+
+  reconcileIn(tx: Tx, config: PoolsConfig): Promise<void> {
+    return this.#registry.reconcileIn(tx, config);
   }
 
   /** An operator's pool. */

@@ -153,43 +153,40 @@ export class PoolRegistry {
         remove_at = now_ms() + cast(${Math.round(retentionMs)} as bigint) where name = ${name}`;
   }
 
-  /** Makes the table say what the config says. Safe on several nodes: whoever comes second finds it done. */
-  async reconcile(config: PoolsConfig): Promise<void> {
-    const wanted = new Map(Object.entries(config));
-    for (const [name, definition] of wanted) {
+  check(config: PoolsConfig): void {
+    for (const [name, definition] of Object.entries(config)) {
       try {
         new PoolRules(definition);
       } catch (error) {
         throw new Failure("config.invalid", `pools.${name}: ${(error as Error).message}`, { cause: error });
       }
     }
-    await this.#store.transact(
-      "reconcile pools",
-      async (tx) => {
-        const known = new Map(
-          (
-            await tx.all<{ name: string; kind: string; state: string; definition: string }>`select name, kind, state, definition
-              from pools where kind <> 'run' order by name ${this.#store.dialect.forUpdate}`
-          ).map((row) => [row.name, row]),
-        );
-        for (const [name, definition] of wanted) {
-          const row = known.get(name);
-          const text = canonicalJson(definition);
-          if (row?.definition === text && row.kind === "config" && row.state === "open") continue;
-          const revision = await this.#tell(tx, row ? "pool.changed" : "pool.created", GATEWAY, name, { kind: "config" });
-          await tx.run`insert into pools (name, kind, definition, revision, state, created_at)
-            values (${name}, 'config', ${text}, ${revision}, 'open', now_ms())
-            on conflict (name) do update set kind = 'config', definition = excluded.definition, revision = excluded.revision, state = 'open'`;
-          await tx.run`insert into pool_usage (pool, agent, bytes, entries) values (${name}, '', 0, 0) on conflict (pool, agent) do nothing`;
-        }
-        for (const row of known.values()) {
-          if (row.kind !== "config" || row.state === "retired" || wanted.has(row.name)) continue;
-          const revision = await this.#tell(tx, "pool.changed", GATEWAY, row.name, { kind: "config", state: "retired" });
-          await tx.run`update pools set state = 'retired', revision = ${revision} where name = ${row.name}`;
-        }
-      },
-      "locked",
+  }
+
+  /** Makes the table say what the config says. Safe on several nodes: whoever comes second finds it done. */
+  async reconcileIn(tx: Tx, config: PoolsConfig): Promise<void> {
+    const wanted = new Map(Object.entries(config));
+    const known = new Map(
+      (
+        await tx.all<{ name: string; kind: string; state: string; definition: string }>`select name, kind, state, definition
+          from pools where kind <> 'run' order by name ${this.#store.dialect.forUpdate}`
+      ).map((row) => [row.name, row]),
     );
+    for (const [name, definition] of wanted) {
+      const row = known.get(name);
+      const text = canonicalJson(definition);
+      if (row?.definition === text && row.kind === "config" && row.state === "open") continue;
+      const revision = await this.#tell(tx, row ? "pool.changed" : "pool.created", GATEWAY, name, { kind: "config" });
+      await tx.run`insert into pools (name, kind, definition, revision, state, created_at)
+        values (${name}, 'config', ${text}, ${revision}, 'open', now_ms())
+        on conflict (name) do update set kind = 'config', definition = excluded.definition, revision = excluded.revision, state = 'open'`;
+      await tx.run`insert into pool_usage (pool, agent, bytes, entries) values (${name}, '', 0, 0) on conflict (pool, agent) do nothing`;
+    }
+    for (const row of known.values()) {
+      if (row.kind !== "config" || row.state === "retired" || wanted.has(row.name)) continue;
+      const revision = await this.#tell(tx, "pool.changed", GATEWAY, row.name, { kind: "config", state: "retired" });
+      await tx.run`update pools set state = 'retired', revision = ${revision} where name = ${row.name}`;
+    }
   }
 
   async #tell(tx: Tx, type: "pool.created" | "pool.changed" | "pool.sealed", actor: string, name: string, data: object): Promise<number> {

@@ -1,0 +1,169 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { COMMONS } from "../contract/guests.ts";
+import { sha256 } from "../kernel/canonical-json.ts";
+import { asFailure, type Failure, isFailure } from "../kernel/failure.ts";
+import type { Log } from "../kernel/log.ts";
+import type { Redaction } from "../kernel/redact.ts";
+import { changesBetween } from "../records/agents/config-changes.ts";
+import type { ConfigRevisions } from "../records/agents/config-revisions.ts";
+import type { AgentRegistry } from "../records/agents/registry.ts";
+import { type Revision, revisionOf } from "../records/agents/revision.ts";
+import type { Pools } from "../records/pools/pools.ts";
+import { type ConfigProblem, inWords } from "../settings/config-problem.ts";
+import type { Settings } from "../settings/load-settings.ts";
+import type { Store } from "../store/store.ts";
+
+export interface ReloadParts {
+  readonly store: Store;
+  readonly revisions: ConfigRevisions;
+  readonly pools: Pools;
+  readonly node: string;
+  readonly log: Log;
+  readonly redaction: Redaction;
+  readonly configFile: string;
+  /** Reads the files as they are now. */
+  load(): Settings;
+}
+
+/** A text that cannot be read may be half of one: it counts when it has stayed so. */
+const STAYS_MS = 500;
+
+/** Stores the settings as a revision, unless they are the last one's already, and makes the pools what they say. */
+export async function storeRevision(parts: ReloadParts, settings: Settings, changes: readonly string[], always = false): Promise<Revision> {
+  const { store, revisions, pools, node, redaction } = parts;
+  redaction.add(settings.secrets.values());
+  const problems = [...settings.quarantined.values()].flat();
+  const wanted = { [COMMONS]: { readers: ["*"], writers: ["*"] }, ...settings.config.pools };
+  pools.checkConfig(wanted);
+  const entry = {
+    hash: settings.configHash,
+    state: "applied" as const,
+    node,
+    text: redaction.text(settings.configText),
+    changes,
+    problems,
+  };
+  const { number } = await store.transact(
+    "apply config",
+    async (tx) => {
+      await pools.reconcileIn(tx, wanted);
+      return revisions.recordIn(tx, entry, always);
+    },
+    "locked",
+  );
+  return revisionOf(settings, number);
+}
+
+/** Takes what the config says now, as a whole or not at all. */
+export class Reload {
+  readonly #parts: ReloadParts;
+  readonly #agents: AgentRegistry;
+  readonly #applied: () => Promise<unknown>;
+  #last: Promise<unknown> = Promise.resolve();
+  #rejected: string | undefined;
+
+  /** `applied` is called after each new revision is everybody's. */
+  constructor(parts: ReloadParts, agents: AgentRegistry, applied: () => Promise<unknown>) {
+    this.#parts = parts;
+    this.#agents = agents;
+    this.#applied = applied;
+  }
+
+  /** Resolves when what the files say is applied; refuses, and changes nothing, when it cannot be. */
+  now(): Promise<void> {
+    const next = this.#last.then(() => this.#apply(this.#parts.load()));
+    this.#last = next.catch(() => {});
+    return next;
+  }
+
+  /** After a change that nobody has announced: a text that cannot be used is reported, and the revision of before goes on. */
+  async changed(): Promise<void> {
+    try {
+      if (!(await this.#triedTwice())) await this.now();
+    } catch (error) {
+      await this.#reject(asFailure(error));
+    }
+  }
+
+  /** An empty or broken file may be one that is being written. */
+  async #triedTwice(): Promise<boolean> {
+    try {
+      const settings = this.#parts.load();
+      if (settings.configText !== "" || this.#agents.current.settings.configText === "") return false;
+    } catch (error) {
+      if (!isFailure(error, "config.invalid")) throw error;
+    }
+    await sleep(STAYS_MS);
+    await this.now();
+    return true;
+  }
+
+  async #apply(settings: Settings): Promise<void> {
+    const { log } = this.#parts;
+    const before = this.#agents.current;
+    const changes = changesBetween(before.settings, settings);
+    const sameText = before.settings.configHash === settings.configHash;
+    if (sameText && changes.length === 0) {
+      if (this.#rejected !== undefined) log.info("the config is as it was before", { revision: before.number });
+      this.#rejected = undefined;
+      return;
+    }
+    const told = changes.length > 0 ? changes : ["nothing but words and order"];
+    const next = await storeRevision(this.#parts, settings, told, sameText);
+    this.#rejected = undefined;
+    this.#agents.apply(next);
+    log.info("the config was applied", { revision: next.number, changes: told.join("; ") });
+    tellQuarantined(log, settings, before.settings);
+    await this.#applied();
+  }
+
+  async #reject(failure: Failure): Promise<void> {
+    const { store, revisions, node, log, configFile } = this.#parts;
+    const { number } = this.#agents.current;
+    const problems = (failure.details.problems ?? []) as readonly ConfigProblem[];
+    if (failure.code !== "config.invalid") {
+      log.error("the config could not be applied; the one before goes on", {
+        revision: number,
+        code: failure.code,
+        error: failure.message,
+      });
+      return;
+    }
+    if (this.#rejected === failure.message) return;
+    this.#rejected = failure.message;
+    const told = problems.length > 0 ? problems.map(inWordsWithFix) : [`${failure.message} ${failure.hint}`];
+    log.error("the config was rejected; the one before goes on", { revision: number, problems: told.join("; ") });
+    const entry = { hash: hashOf(configFile), state: "rejected" as const, node, text: "", changes: [failure.message], problems };
+    await store
+      .transact("reject config", (tx) => revisions.recordIn(tx, entry, true), "locked")
+      .catch((error: unknown) => log.warn("the rejection could not be stored", { code: asFailure(error).code }));
+  }
+}
+
+/** The files whose change is a reason to look again. */
+export function watchedFiles(home: string, configFile: string): string[] {
+  return [configFile, join(home, ".env")];
+}
+
+/** Loudly, and each by name: the others run on. */
+export function tellQuarantined(log: Log, { quarantined }: Settings, before?: Settings): void {
+  for (const [agent, problems] of quarantined) {
+    const told = problems.map(inWordsWithFix).join("; ");
+    if (told === before?.quarantined.get(agent)?.map(inWordsWithFix).join("; ")) continue;
+    log.error("an agent is quarantined: its section of the config is broken; the others go on", { agent, problems: told });
+  }
+}
+
+function hashOf(file: string): string {
+  try {
+    return sha256(readFileSync(file, "utf8"));
+  } catch {
+    return "";
+  }
+}
+
+function inWordsWithFix(problem: ConfigProblem): string {
+  return `${inWords(problem)}${problem.fix === "" ? "" : ` ${problem.fix}`}`;
+}

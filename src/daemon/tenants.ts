@@ -1,0 +1,108 @@
+import { wakeHeldTurns } from "../acts/hold-turn.ts";
+import { restartTurns } from "../acts/restart-turns.ts";
+import type { AgentControl } from "../edges/api/agents-routes.ts";
+import { asFailure } from "../kernel/failure.ts";
+import type { Agent } from "../records/agents/agent.ts";
+import { editsToSetState, refuseUnknown } from "../records/agents/agent-edits.ts";
+import { detailsOf, openTurns, viewAll, viewOf } from "../records/agents/agent-view.ts";
+import { ConfigRevisions } from "../records/agents/config-revisions.ts";
+import { Personalities } from "../records/agents/personality.ts";
+import { AgentRegistry } from "../records/agents/registry.ts";
+import { standstillOf } from "../records/agents/standstill.ts";
+import { configFileOf, editConfig } from "../settings/edit-config.ts";
+import type { Whereabouts } from "../settings/home.ts";
+import { loadSettings, type Settings } from "../settings/load-settings.ts";
+import { watchFiles } from "../settings/watch-files.ts";
+import { Reload, type ReloadParts, storeRevision, tellQuarantined, watchedFiles } from "./reload.ts";
+
+type TenantParts = Omit<ReloadParts, "revisions" | "load" | "configFile">;
+
+/** The agents of this daemon: as the config says, and as it says next. */
+export class Tenants {
+  readonly agents: AgentRegistry;
+  readonly personalities: Personalities;
+  readonly #where: Whereabouts;
+  readonly #parts: ReloadParts;
+  readonly #reload: Reload;
+  readonly #watching = new AbortController();
+
+  private constructor(where: Whereabouts, parts: ReloadParts, agents: AgentRegistry, home: string) {
+    this.#where = where;
+    this.#parts = parts;
+    this.agents = agents;
+    this.personalities = new Personalities(home);
+    this.#reload = new Reload(parts, agents, () => this.#wakeSoon());
+  }
+
+  static async open(where: Whereabouts, settings: Settings, given: TenantParts): Promise<Tenants> {
+    const parts: ReloadParts = {
+      ...given,
+      revisions: new ConfigRevisions(given.store),
+      configFile: configFileOf(where, process.env),
+      load: () => loadSettings(where, process.env),
+    };
+    const first = await storeRevision(parts, settings, ["as it was when the daemon started"]);
+    tellQuarantined(given.log, settings);
+    return new Tenants(where, parts, new AgentRegistry(first), settings.home);
+  }
+
+  /** From now on a change of the files is noticed. */
+  watch(): void {
+    const files = watchedFiles(this.agents.current.settings.home, this.#parts.configFile);
+    void watchFiles(files, () => this.#reload.changed(), this.#watching.signal);
+    // Between reading them and watching them something may have happened.
+    void this.#reload.changed();
+  }
+
+  stop(): void {
+    this.#watching.abort();
+  }
+
+  /** Turns whose agent no longer waits. Every node asks every second, so that none is forgotten. */
+  wake(): Promise<number> {
+    const { number, agents } = this.agents.current;
+    return wakeHeldTurns(this.#parts.store, (id, since) => since > number || standstillOf(agents.get(id))?.waits === true);
+  }
+
+  /** `letGo`: stops at once what was taken from this node. */
+  control(letGo: () => Promise<void>): AgentControl {
+    const { store, revisions } = this.#parts;
+    const counts = () => openTurns(store.read);
+    const view = async (id: string) => viewOf(this.#known(id), await counts());
+    return {
+      list: async () => ({ agents: viewAll(this.agents.current, await counts()), revision: this.agents.current.number }),
+      details: async (id) => {
+        const agent = this.#known(id);
+        return detailsOf(agent, this.agents.current, await counts(), await this.personalities.of(agent));
+      },
+      setState: async (id, state) => {
+        await editConfig(this.#where, process.env, (now) => editsToSetState(now, id, state));
+        await this.#reload.now();
+        return view(id);
+      },
+      restart: async (id, by) => {
+        await this.#reload.now();
+        this.#known(id);
+        const restarted = await restartTurns(store, id, by.name);
+        await letGo();
+        return { ...(await view(id)), restarted };
+      },
+      revisions: async (limit) => {
+        const { number, settings } = this.agents.current;
+        return { current: { number, hash: settings.configHash, file: this.#parts.configFile }, revisions: await revisions.list(limit) };
+      },
+    };
+  }
+
+  #known(id: string): Agent {
+    const agent = this.agents.get(id);
+    if (!agent) refuseUnknown(id, [...this.agents.current.agents.keys()]);
+    return agent as Agent;
+  }
+
+  async #wakeSoon(): Promise<void> {
+    await this.wake().catch((error: unknown) =>
+      this.#parts.log.warn("held turns could not be woken; trying again", { code: asFailure(error).code }),
+    );
+  }
+}

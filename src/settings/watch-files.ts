@@ -1,0 +1,43 @@
+import { statSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const EVERY_MS = 250;
+/** Whoever writes a file in place empties it first: nothing is read before it has stayed as it is for so long. */
+const QUIET_MS = 60;
+
+/**
+ * Calls `changed` after one of the files was written, replaced, made or removed, one call at a time, until the signal aborts. Looks
+ * instead of being told: this works on every filesystem, across containers, and with editors that swap files.
+ */
+export async function watchFiles(files: readonly string[], changed: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  let seen = looksOf(files);
+  while (!signal.aborted) {
+    await sleep(EVERY_MS, undefined, { signal, ref: false }).catch(() => {});
+    let now = looksOf(files);
+    if (signal.aborted || now === seen) continue;
+    for (let before = ""; now !== before; now = looksOf(files)) {
+      before = now;
+      await sleep(QUIET_MS, undefined, { signal, ref: false }).catch(() => {});
+    }
+    seen = now;
+    if (!signal.aborted) await changed();
+  }
+}
+
+function looksOf(files: readonly string[]): string {
+  return files
+    .map((file) => {
+      // A link is followed, so that what it points to is watched, and where it points.
+      const found = lookAt(file);
+      return found ? `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}:${found.ctimeNs}` : "none";
+    })
+    .join("|");
+}
+
+function lookAt(file: string) {
+  try {
+    return statSync(file, { bigint: true });
+  } catch {
+    return undefined;
+  }
+}
