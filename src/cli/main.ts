@@ -5,6 +5,7 @@ import { claimCommands } from "./claim-commands.ts";
 import { guardCommands } from "./guard-commands.ts";
 import { mailCommands } from "./mail-commands.ts";
 import { poolCommands } from "./pool-commands.ts";
+import { routeCommands } from "./route-commands.ts";
 import { explain, type GlobalOptions } from "./terminal.ts";
 import { tokenCommands } from "./token-commands.ts";
 
@@ -68,6 +69,7 @@ function commands(done: (exit: number) => void): Command {
   mailCommands(program, done);
   guardCommands(program, done);
   agreeCommands(program, done);
+  routeCommands(program, done);
   return program;
 }
 

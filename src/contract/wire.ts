@@ -47,6 +47,17 @@ export const errorBody = z.object({ error: wireError });
 
 const RUN_STATUSES = ["queued", "running", "waiting", "completed", "failed", "refused", "unknown"] as const;
 
+/** Whose a message is, and why. */
+export const routeDecision = z.object({
+  agent: z.string().nullable(),
+  tier: z.enum(TIERS),
+  binding: z.string().nullable(),
+  because: z.string(),
+  trace: z.array(z.object({ binding: z.string(), line: z.number().nullable(), hit: z.boolean(), why: z.string() })),
+  /** Rules that the trace leaves out; absent: none. */
+  omitted: z.int().positive().optional(),
+});
+
 /** One turn, from its message to its reply. */
 export const run = z.object({
   id: z.string(),
@@ -54,15 +65,7 @@ export const run = z.object({
   sessionKey: z.string().nullable(),
   status: z.enum(RUN_STATUSES),
   reply: z.object({ text: z.string() }).nullable(),
-  decision: z.object({
-    agent: z.string().nullable(),
-    tier: z.enum(TIERS),
-    binding: z.string().nullable(),
-    because: z.string(),
-    trace: z.array(z.object({ binding: z.string(), line: z.number().nullable(), hit: z.boolean(), why: z.string() })),
-    /** Rules that the trace leaves out; absent: none. */
-    omitted: z.int().positive().optional(),
-  }),
+  decision: routeDecision,
   usage: z.object({ inputTokens: z.number(), outputTokens: z.number() }).nullable(),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
   createdAt: z.number(),
