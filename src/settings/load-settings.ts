@@ -8,7 +8,7 @@ import { type ConfigPath, type ConfigProblem, configFailure, type Origin } from 
 import { type Environment, homeOf, type Whereabouts } from "./home.ts";
 import { namedSecrets, Secrets } from "./secrets.ts";
 import { type ValidatedConfig, validateConfig } from "./validate-config.ts";
-import { readYaml } from "./yaml-source.ts";
+import { readYaml, type YamlSource } from "./yaml-source.ts";
 
 export interface Settings {
   readonly home: string;
@@ -41,13 +41,30 @@ export interface LoadOptions {
 
 /** Reads, and changes nothing: a home that does not exist yet is a valid one. Throws `config.invalid` with every problem in its details. */
 export function loadSettings(where: Whereabouts, environment: Environment, options: LoadOptions = {}): Settings {
+  return settingsOf(readConfig(where, environment, options), options);
+}
+
+/** A config file that could be read, sound or not. */
+interface ReadConfig {
+  readonly home: string;
+  readonly file: string;
+  readonly text: string | undefined;
+  readonly source: YamlSource | null;
+  readonly dotEnv: DotEnv;
+  readonly lookUp: (name: string) => string | undefined;
+}
+
+function readConfig(where: Whereabouts, environment: Environment, options: LoadOptions): ReadConfig {
   const home = homeOf(where, environment);
   const dotEnv = readDotEnv(join(home, ".env"));
   const lookUp = (name: string): string | undefined => environment[name] ?? dotEnv.values[name];
   const file = where.config ? resolve(where.config) : join(home, "guildhall.yaml");
   const text = options.text ?? readText(file);
   if (text === undefined && where.config) throw new Failure("config.invalid", `${file} does not exist`, { hint: "Check --config." });
-  const source = text === undefined ? null : readYaml(text, file, lookUp);
+  return { home, file, text, source: text === undefined ? null : readYaml(text, file, lookUp), dotEnv, lookUp };
+}
+
+function settingsOf({ home, file, text, source, dotEnv, lookUp }: ReadConfig, options: LoadOptions): Settings {
   const validated: ValidatedConfig =
     source === null
       ? { config: configSchema.parse({}), quarantined: new Map(), warnings: [] }
@@ -87,20 +104,26 @@ export function settingsWithoutFile(config: Config, home: string): Settings {
   };
 }
 
-/** As `loadSettings`, with problems as values: null for settings that nobody could start with. */
-export function inspectSettings(
-  where: Whereabouts,
-  environment: Environment,
-  options: LoadOptions = {},
-): { readonly settings: Settings | null; readonly problems: readonly ConfigProblem[] } {
+/** As `loadSettings`, with problems as values. */
+export function inspectSettings(where: Whereabouts, environment: Environment, options: LoadOptions = {}): Inspection {
+  let read: ReadConfig | undefined;
   try {
-    const settings = loadSettings(where, environment, options);
-    return { settings, problems: [...[...settings.quarantined.values()].flat(), ...settings.warnings] };
+    read = readConfig(where, environment, options);
+    const settings = settingsOf(read, options);
+    return { settings, source: read.source, problems: [...[...settings.quarantined.values()].flat(), ...settings.warnings] };
   } catch (error) {
     const problems = isFailure(error, "config.invalid") ? (error.details.problems as readonly ConfigProblem[] | undefined) : undefined;
     if (!problems) throw error;
-    return { settings: null, problems };
+    return { settings: null, source: read?.source ?? null, problems };
   }
+}
+
+export interface Inspection {
+  /** Null: nobody can start with this config. */
+  readonly settings: Settings | null;
+  /** The values as written; null without a file, and for one that is no YAML. */
+  readonly source: YamlSource | null;
+  readonly problems: readonly ConfigProblem[];
 }
 
 function storeLocation(config: Config, named: string | undefined, home: string): string {

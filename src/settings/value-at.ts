@@ -9,10 +9,14 @@ function isContainer(value: unknown): value is Record<string | number, unknown> 
   return typeof value === "object" && value !== null;
 }
 
+export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return isContainer(value) && !Array.isArray(value);
+}
+
 /** The map that stands there, or an empty one. */
 export function mapAt(value: unknown, path: ConfigPath): Readonly<Record<string, unknown>> {
   const found = valueAt(value, path);
-  return isContainer(found) && !Array.isArray(found) ? found : {};
+  return isMap(found) ? found : {};
 }
 
 /** The list that stands there, or an empty one. */

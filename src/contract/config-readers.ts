@@ -1,0 +1,85 @@
+/** What a key of the config is for, and who acts on it; or what will, where nothing does yet. */
+export interface ConfigReader {
+  readonly means: string;
+  /** The rooms that read it in a running daemon. Empty: it `awaits` something. */
+  readonly readBy: readonly string[];
+  /** The capability that will read it, in plain words; null for a key that is read. */
+  readonly awaits: string | null;
+}
+
+const read = (means: string, ...readBy: string[]): ConfigReader => ({ means, readBy, awaits: null });
+const awaited = (means: string, awaits: string): ConfigReader => ({ means, readBy: [], awaits });
+
+const PROVIDERS = "models of providers; only offline/demo answers so far";
+const CHANNELS = "channels to chat platforms; messages come over HTTP so far";
+const DELEGATION = "delegation between agents";
+const MEMORY = "memory of agents";
+const SANDBOX = "tools that run programs";
+const BUDGETS = "budgets";
+const MCP = "tools of MCP servers";
+
+/** What an agent says for itself, and all agents together where it does not. */
+const inherited = {
+  model: read("The model that answers, as <provider>/<model>.", "drivers/dispatch", "daemon"),
+  personality: read("What the model is told about itself.", "records/agents"),
+  tools: read("What may be called: a profile, a list, or {profile, also_allow, allow, deny, ask}.", "deciders/policy"),
+  budget: awaited("How much may be spent.", BUDGETS),
+  sandbox: awaited("Where programs run: auto, bubblewrap or none.", SANDBOX),
+  dm_scope: read("Which private chats share a conversation.", "deciders/routing"),
+  group_scope: read("Whether everybody in a group shares a conversation.", "deciders/routing"),
+  memory_scope: awaited("What shares a memory: the agent, a chat or a topic.", MEMORY),
+  workspace_scope: awaited("What shares a workspace: the agent, a chat or a topic.", "tools that read and write files"),
+};
+
+const below = (prefix: string, keys: Readonly<Record<string, ConfigReader>>): Record<string, ConfigReader> =>
+  Object.fromEntries(Object.entries(keys).map(([key, reader]) => [`${prefix}.${key}`, reader]));
+
+/**
+ * Every key, once. `*` is any name; a key stands for what is below it too, unless that has a line of its own.
+ * A test compares this with the schema, and with what a running daemon reads.
+ */
+export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
+  ...inherited,
+  "subagent.model": awaited("The model of one-off children.", DELEGATION),
+  unrouted: read("What becomes of a message that no binding takes: default or refuse.", "deciders/routing"),
+  owners: read("Who may approve, pair and command in chats, as <platform>:<sender id>.", "drivers/intake"),
+  "identities.*": read("The same person on several platforms.", "deciders/routing"),
+  "providers.*": awaited("A provider of models: its type, address and key.", PROVIDERS),
+  "agents.*.default": read("Answers what no binding takes.", "deciders/routing", "records/agents"),
+  "agents.*.state": read("active, paused or archived; `guildhall agents` writes it.", "records/agents"),
+  ...below("agents.*", inherited),
+  "agents.*.roles": read("By which mail to role:<role> reaches it.", "records/access"),
+  "agents.*.shared_paths": awaited("Folders beside its workspace.", "tools that read and write files"),
+  "agents.*.subagents": awaited("Whom it may delegate to, and how far.", DELEGATION),
+  "agents.*.sees": read("Other agents whose tasks and sessions it may search.", "records/sessions"),
+  "agents.*.mcp.*": awaited("An MCP server whose tools it may call.", MCP),
+  "agents.*.env.*": awaited("A secret of this agent alone.", SANDBOX),
+  bindings: read("Which agent answers where; the most specific binding wins.", "deciders/routing"),
+  "channels.*": awaited("An account on a chat platform.", CHANNELS),
+  "pools.*": read("Memory that agents share.", "records/pools"),
+  store: read("Where everything is kept: sqlite, or postgres://….", "settings"),
+  "server.host": read("The address to listen on.", "daemon"),
+  "server.port": read("The port to listen on; 0 for a free one.", "daemon"),
+};
+
+/** The line for a key, or for the nearest thing around it that has one. */
+export function readerOf(path: readonly (string | number)[]): ConfigReader | undefined {
+  const keys = path.filter((part) => typeof part === "string");
+  for (let length = keys.length; length > 0; length--) {
+    const found = Object.entries(CONFIG_READERS).find(([pattern]) => matches(pattern, keys.slice(0, length)));
+    if (found) return found[1];
+  }
+  return undefined;
+}
+
+/** The lines for whatever may stand below a key. */
+export function readersBelow(path: readonly (string | number)[]): ConfigReader[] {
+  const keys = path.filter((part) => typeof part === "string");
+  const below = Object.entries(CONFIG_READERS).filter(([pattern]) => matches(pattern.split(".").slice(0, keys.length).join("."), keys));
+  return below.map(([, reader]) => reader);
+}
+
+function matches(pattern: string, keys: readonly string[]): boolean {
+  const parts = pattern.split(".");
+  return parts.length === keys.length && parts.every((part, index) => part === "*" || part === keys[index]);
+}

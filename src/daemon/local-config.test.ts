@@ -1,0 +1,135 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: names in the config are written like this
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Validator } from "@cfworker/json-schema";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { WHOLE_CONFIG, WHOLE_ENVIRONMENT } from "../../test/examples/whole-config.ts";
+import { checkConfig, configSchemaAsJson } from "./local-config.ts";
+import { explainKey } from "./local-explain.ts";
+
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "guildhall-config-"));
+  mkdirSync(join(home, "team-docs"));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+function write(yaml: string): void {
+  writeFileSync(join(home, "guildhall.yaml"), yaml);
+  const values = Object.entries(WHOLE_ENVIRONMENT).map(([name, value]) => `${name}=${value}\n`);
+  writeFileSync(join(home, ".env"), values.join(""), { mode: 0o600 });
+}
+
+describe("config check", () => {
+  test("finds nothing wrong in the whole config, and says what has no effect yet", () => {
+    write(WHOLE_CONFIG);
+    const { ok, problems } = checkConfig({ home }, undefined);
+    expect(ok).toBe(true);
+    expect(problems.filter(({ severity }) => severity === "error")).toEqual([]);
+    const waiting = problems.filter(({ code }) => code === "config.not_read_yet");
+    expect(waiting.map(({ path }) => path)).toContain("providers.local");
+    expect(waiting.map(({ path }) => path)).toContain("channels.telegram");
+  });
+
+  test("names every problem with its line, and shows no secret", () => {
+    write("agents:\n  main: { modle: x, env: { A: a-literal-secret } }\nchannels:\n  telegram: { token: 'another-literal' }\n");
+    const { ok, problems } = checkConfig({ home }, undefined);
+    expect(ok).toBe(false);
+    expect(problems[0]).toMatchObject({ severity: "error", code: "config.unknown_key", path: "agents.main.modle", line: 2, column: 11 });
+    expect(problems.filter(({ code }) => code === "config.literal_secret").map(({ path }) => path)).toEqual([
+      "agents.main.env.A",
+      "channels.telegram.token",
+    ]);
+    expect(JSON.stringify(problems)).not.toMatch(/a-literal-secret|another-literal/);
+  });
+
+  test("takes another file, and warns of an .env that others can read", () => {
+    write("agents: {}\n");
+    chmodSync(join(home, ".env"), 0o644);
+    writeFileSync(join(home, "other.yaml"), "server: { port: 1 }\n");
+    const { ok, file, problems } = checkConfig({ home }, join(home, "other.yaml"));
+    expect({ ok, file }).toEqual({ ok: true, file: join(home, "other.yaml") });
+    expect(problems.map(({ code }) => code)).toEqual(["config.readable_secrets"]);
+  });
+
+  test("is content with no file at all", () => {
+    expect(checkConfig({ home }, undefined)).toMatchObject({ ok: true, exists: false, problems: [] });
+  });
+});
+
+describe("config explain", () => {
+  test.each([
+    ["agents.coder.model", "anthropic/claude-sonnet-4", "written"],
+    ["agents.ops.model", "anthropic/claude-opus-4.6", "inherited"],
+    ["agents.researcher.tools.deny", ["terminal"], "written"],
+    ["agents.ops.tools", "full", "inherited"],
+    ["agents.ops.budget.usd_per_day", 20, "inherited"],
+    ["agents.coder.budget.usd_per_day", 5, "written"],
+    ["agents.researcher.tools.ask", [], "default"],
+    ["agents.coder.subagents.model", "google/gemini-3-flash-preview", "inherited"],
+    ["agents.coder.state", "active", "default"],
+    ["agents.coder.env.API_TOKEN", "[secret]", "written"],
+    ["agents.coder", expect.objectContaining({ env: { API_TOKEN: "[secret]" } }), "written"],
+    ["bindings[0].topic", "42", "written"],
+    ["server.port", 4270, "written"],
+    ["pools.house.keys.facts.max_bytes", 65536, "written"],
+  ])("%s", (key, value, from) => {
+    write(WHOLE_CONFIG);
+    expect(explainKey({ home }, key)).toMatchObject({ key, value, from });
+  });
+
+  test("says where it is written, what it is inherited from, and who reads it", () => {
+    write(WHOLE_CONFIG);
+    expect(explainKey({ home }, "agents.coder.model")).toMatchObject({ file: join(home, "guildhall.yaml"), line: 22, column: 12 });
+    expect(explainKey({ home }, "agents.ops.model").because).toBe("inherited from model (line 2)");
+    expect(explainKey({ home }, "providers.local.api_key")).toMatchObject({ readBy: [], awaits: expect.stringContaining("models") });
+    expect(explainKey({ home }, "server.host").readBy).toEqual(["daemon"]);
+  });
+
+  test("without a file, says what is so by default", () => {
+    const value = (key: string): unknown => explainKey({ home }, key).value;
+    expect([value("model"), value("agents.main.model"), value("dm_scope")]).toEqual(["offline/demo", "offline/demo", "per-channel-peer"]);
+    expect(value("server.port")).toBe(4270);
+  });
+
+  test.each([
+    ["agents.codr.model", /did you mean "agents\.coder"/],
+    ["agents.coder.modle", /did you mean "agents\.coder\.model"/],
+    ["severs", /did you mean "server"/],
+    ["bindings.9.agent", /there is no key "bindings\.9"/],
+    ["agents.__proto__", /there is no key/],
+  ])("refuses what is no key: %s", (key, message) => {
+    write(WHOLE_CONFIG);
+    expect(() => explainKey({ home }, key)).toThrow(message);
+  });
+});
+
+describe("config schema", () => {
+  const validator = new Validator(configSchemaAsJson() as never, "2020-12");
+
+  test("accepts the whole config", () => {
+    // An editor reads names as text too, wherever a text may stand; inside a flow map they are quoted for it.
+    const config = parse(WHOLE_CONFIG.replaceAll(/\$\{\w+\}/g, '"$&"'));
+    expect(validator.validate(config)).toMatchObject({ valid: true });
+    expect(validator.validate({})).toMatchObject({ valid: true });
+  });
+
+  test.each([
+    [{ agnets: {} }],
+    [{ agents: { main: { modle: "a/b" } } }],
+    [{ agents: { Main: {} } }],
+    [{ tools: "codng" }],
+    [{ bindings: [{ agent: "main", telegrm: "1" }] }],
+    [{ server: { port: 70_000 } }],
+  ])("refuses %j", (config) => {
+    expect(validator.validate(config).valid).toBe(false);
+  });
+
+  test("says a word about keys", () => {
+    const { properties } = configSchemaAsJson() as { properties: Record<string, { description?: string }> };
+    expect(properties.model?.description).toMatch(/<provider>\/<model>/);
+    expect(properties.budget?.description).toMatch(/Not read yet/);
+  });
+});
