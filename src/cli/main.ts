@@ -1,11 +1,14 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { agreeCommands } from "./agree-commands.ts";
+import { approvalCommands } from "./approval-commands.ts";
 import { canCommands } from "./can-commands.ts";
 import { claimCommands } from "./claim-commands.ts";
+import { configCommands } from "./config-commands.ts";
 import { guardCommands } from "./guard-commands.ts";
 import { mailCommands } from "./mail-commands.ts";
 import { poolCommands } from "./pool-commands.ts";
 import { routeCommands } from "./route-commands.ts";
+import { sessionCommands } from "./session-commands.ts";
 import { explain, type GlobalOptions } from "./terminal.ts";
 import { tokenCommands } from "./token-commands.ts";
 
@@ -24,9 +27,15 @@ export async function main(args: readonly string[]): Promise<void> {
     await program.parseAsync(args as string[], { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) exit = error.exitCode === 0 ? 0 : WRONG_USAGE;
-    else exit = explain(error, program.opts<GlobalOptions>().json === true);
+    else exit = explain(await withoutSecrets(error, program.opts<GlobalOptions>()), program.opts<GlobalOptions>().json === true);
   }
   process.exitCode = exit;
+}
+
+/** Also where what failed is the very thing that would tell. */
+async function withoutSecrets(error: unknown, options: GlobalOptions): Promise<unknown> {
+  const { redactedError } = await import("../daemon/redact-locally.ts");
+  return redactedError(options, error);
 }
 
 function commands(done: (exit: number) => void): Command {
@@ -63,6 +72,7 @@ function commands(done: (exit: number) => void): Command {
       done(await (await import("./restore.ts")).restore(file, command.optsWithGlobals())),
     );
   canCommands(program, done);
+  configCommands(program, done);
   tokenCommands(program, done);
   poolCommands(program, done);
   claimCommands(program, done);
@@ -70,6 +80,8 @@ function commands(done: (exit: number) => void): Command {
   guardCommands(program, done);
   agreeCommands(program, done);
   routeCommands(program, done);
+  sessionCommands(program, done);
+  approvalCommands(program, done);
   return program;
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type ConfigReader, readerOf } from "../contract/config-readers.ts";
 import { policyProblems } from "../deciders/policy/policy-problems.ts";
+import { routingProblems } from "../deciders/routing/routing-problems.ts";
 import { Redaction } from "../kernel/redact.ts";
 import { configJsonSchema } from "../settings/config-json-schema.ts";
 import type { ConfigPath, ConfigProblem } from "../settings/config-problem.ts";
@@ -46,7 +47,7 @@ export function checkConfig(where: Whereabouts, file: string | undefined): Check
 
 /** What the deciders have to say about a config that can be read. */
 function afterwards(settings: Settings): ConfigProblem[] {
-  return [...policyProblems(settings)];
+  return [...policyProblems(settings), ...routingProblems(settings)];
 }
 
 /** Keys that somebody has written and nothing acts on yet: better said than found out. */
