@@ -1,0 +1,201 @@
+import { type BigIntStats, constants, type Dirent } from "node:fs";
+import { type FileHandle, lstat, mkdir, open, opendir, readlink, rename, rmdir, unlink } from "node:fs/promises";
+import { type JailKind, O_NOFOLLOW_ANY, O_PATH } from "./jail-kind.ts";
+
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+
+export type EntryKind = "file" | "directory" | "link" | "other";
+
+/** Something by its name in a directory, held: whatever happens to the name, this stays what it is. */
+export interface HeldEntry {
+  readonly kind: EntryKind;
+  readonly stats: BigIntStats;
+  /** As it is now, by the handle and not by the name. */
+  again(): Promise<BigIntStats>;
+  /** Only of files. The handle is the caller's to close. */
+  openForReading(): Promise<FileHandle>;
+  close(): Promise<void>;
+}
+
+/**
+ * An open directory. What is below it is reached by one name at a time, and never through a link: a name that is swapped in between
+ * leads nowhere else, because the way down is made of handles and not of paths. Names are single components; callers see to that.
+ */
+export class Directory {
+  readonly #handle: FileHandle;
+  readonly #kind: JailKind;
+  readonly #base: string;
+  readonly stats: BigIntStats;
+
+  private constructor(kind: JailKind, handle: FileHandle, path: string, stats: BigIntStats) {
+    this.#kind = kind;
+    this.#handle = handle;
+    this.#base = kind === "proc-handles" ? `/proc/self/fd/${handle.fd}` : path;
+    this.stats = stats;
+  }
+
+  /** The place that an operator's path leads to, through links if there are any. */
+  static async at(kind: JailKind, path: string): Promise<Directory> {
+    return Directory.#hold(kind, path, (kind === "proc-handles" ? O_PATH : O_RDONLY) | O_DIRECTORY);
+  }
+
+  static async #hold(kind: JailKind, path: string, flags: number): Promise<Directory> {
+    const handle = await open(path, flags);
+    try {
+      return new Directory(kind, handle, path, await handle.stat({ bigint: true }));
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  /** Tells two directories apart, for as long as one of them is held. */
+  get identity(): string {
+    return identityOf(this.stats);
+  }
+
+  /** ENOTDIR for a link, as for a file. */
+  directory(name: string): Promise<Directory> {
+    const flags = this.#kind === "proc-handles" ? O_PATH | O_NOFOLLOW : O_RDONLY | O_NOFOLLOW_ANY;
+    return Directory.#hold(this.#kind, this.#pathOf(name), flags | O_DIRECTORY);
+  }
+
+  parent(): Promise<Directory> {
+    return Directory.#hold(this.#kind, this.#pathOf(".."), (this.#kind === "proc-handles" ? O_PATH : O_RDONLY) | O_DIRECTORY);
+  }
+
+  async entry(name: string): Promise<HeldEntry> {
+    if (this.#kind !== "proc-handles") return this.#entryWithoutPath(name);
+    const handle = await open(this.#pathOf(name), O_PATH | O_NOFOLLOW);
+    try {
+      const stats = await handle.stat({ bigint: true });
+      return {
+        kind: kindOf(stats),
+        stats,
+        again: () => handle.stat({ bigint: true }),
+        // The handle's own name leads to the very thing that was looked at, whatever its name in the directory is by now.
+        openForReading: () => open(`/proc/self/fd/${handle.fd}`, O_RDONLY | O_NONBLOCK),
+        close: () => handle.close(),
+      };
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  /** Where nothing can be named without opening it, only what looks like a file is opened; the handle then says what it is. */
+  async #entryWithoutPath(name: string): Promise<HeldEntry> {
+    const path = this.#pathOf(name);
+    const seen = await lstat(path, { bigint: true });
+    const openFile = (): Promise<FileHandle> => open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW_ANY);
+    if (kindOf(seen) !== "file")
+      return { kind: kindOf(seen), stats: seen, again: async () => seen, openForReading: openFile, close: async () => {} };
+    const handle = await openFile();
+    try {
+      const stats = await handle.stat({ bigint: true });
+      return {
+        kind: kindOf(stats),
+        stats,
+        again: () => handle.stat({ bigint: true }),
+        openForReading: async () => {
+          const second = await openFile();
+          if (identityOf(await second.stat({ bigint: true })) === identityOf(stats)) return second;
+          await second.close();
+          throw Object.assign(new Error("the file was replaced"), { code: "ENOENT" });
+        },
+        close: () => handle.close(),
+      };
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  lstat(name: string): Promise<BigIntStats> {
+    return lstat(this.#pathOf(name), { bigint: true });
+  }
+
+  linkText(name: string): Promise<string> {
+    return readlink(this.#pathOf(name));
+  }
+
+  /** A new file and nothing else: EEXIST for whatever is there, a dangling link included. */
+  create(name: string, mode: number): Promise<FileHandle> {
+    const never = this.#kind === "proc-handles" ? O_NOFOLLOW : O_NOFOLLOW_ANY;
+    return open(this.#pathOf(name), O_WRONLY | O_CREAT | O_EXCL | never, mode);
+  }
+
+  /** Replaces what has the new name, a link itself and not what it points to. */
+  async move(name: string, to: Directory, newName: string): Promise<void> {
+    await rename(this.#pathOf(name), to.#pathOf(newName));
+  }
+
+  async make(name: string, mode: number): Promise<void> {
+    await mkdir(this.#pathOf(name), { mode });
+  }
+
+  async unlink(name: string): Promise<void> {
+    await unlink(this.#pathOf(name));
+  }
+
+  async removeEmpty(name: string): Promise<void> {
+    await rmdir(this.#pathOf(name));
+  }
+
+  /** So that what was renamed here is still here after the power failed. */
+  async sync(): Promise<void> {
+    const handle = await open(this.#base, O_RDONLY | O_DIRECTORY);
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** In no order, a few at a time. Names that are no text are undefined: no path can name them. */
+  async *entries(): AsyncGenerator<{ readonly name: string | undefined; readonly kind: EntryKind }> {
+    for await (const entry of await opendir(this.#base, { encoding: "buffer" as BufferEncoding })) {
+      const raw = entry.name as unknown as Buffer;
+      const name = raw.toString("utf8");
+      const known = Buffer.from(name, "utf8").equals(raw);
+      yield known ? { name, kind: await this.#kindOfEntry(entry, name) } : { name: undefined, kind: "other" };
+    }
+  }
+
+  async #kindOfEntry(entry: Dirent, name: string): Promise<EntryKind> {
+    if (entry.isFile() || entry.isDirectory() || entry.isSymbolicLink()) return kindOf(entry);
+    // Some file systems do not say.
+    return this.lstat(name).then(kindOf, () => "other");
+  }
+
+  close(): Promise<void> {
+    return this.#handle.close();
+  }
+
+  #pathOf(name: string): string {
+    return `${this.#base}/${name}`;
+  }
+}
+
+export function identityOf({ dev, ino }: BigIntStats): string {
+  return `${dev}:${ino}`;
+}
+
+function kindOf(of: Pick<BigIntStats | Dirent, "isFile" | "isDirectory" | "isSymbolicLink">): EntryKind {
+  if (of.isFile()) return "file";
+  if (of.isDirectory()) return "directory";
+  return of.isSymbolicLink() ? "link" : "other";
+}
+
+/** Closes what was opened, whatever comes of it. */
+export async function during<Held extends { close(): Promise<void> }, Result>(
+  opening: Promise<Held>,
+  body: (held: Held) => Promise<Result>,
+): Promise<Result> {
+  const held = await opening;
+  try {
+    return await body(held);
+  } finally {
+    await held.close();
+  }
+}

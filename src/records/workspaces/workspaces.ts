@@ -1,0 +1,123 @@
+import { mkdir, realpath } from "node:fs/promises";
+import { join } from "node:path";
+import type { PlaceScope, SharedPath } from "../../contract/config.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { Failure } from "../../kernel/failure.ts";
+import type { NewId } from "../../kernel/ids.ts";
+import { type SharedFolder, type Surroundings, sharedFolder } from "../../settings/shared-paths.ts";
+import { Directory, during } from "./directory.ts";
+import { type JailKind, jailKind } from "./jail-kind.ts";
+import { type Place, placeFolder } from "./place-folder.ts";
+import { codeOf } from "./refusals.ts";
+import { type Root, WORKSPACE_LIMITS, type WorkspaceLimits } from "./roots.ts";
+import { openShared } from "./shared-root.ts";
+import { Workspace } from "./workspace.ts";
+
+/** What of an agent decides about its files. */
+export interface WorkspaceOwner {
+  readonly id: string;
+  readonly workspaceScope: PlaceScope;
+  readonly sharedPaths: readonly SharedPath[];
+}
+
+export interface WorkspacesOptions {
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly limits?: WorkspaceLimits;
+  readonly kind?: JailKind;
+}
+
+/** The workspaces of all agents of one home. */
+export class Workspaces {
+  readonly #kind: JailKind;
+  readonly #home: string;
+  readonly #identity: string;
+  readonly #options: WorkspacesOptions;
+
+  private constructor(kind: JailKind, home: string, identity: string, options: WorkspacesOptions) {
+    this.#kind = kind;
+    this.#home = home;
+    this.#identity = identity;
+    this.#options = options;
+  }
+
+  /** The home is the operator's, and may be reached through links; where it lies now is where it stays. */
+  static async of(home: string, options: WorkspacesOptions): Promise<Workspaces> {
+    const kind = options.kind ?? jailKind();
+    if (kind === "none")
+      throw new Failure(
+        "workspace.unavailable",
+        "files cannot be opened safely on this system: /proc/self/fd is missing, or it is neither Linux nor macOS",
+      );
+    await mkdir(home, { recursive: true, mode: 0o700 });
+    const real = await realpath(home);
+    return during(Directory.at(kind, real), async ({ identity }) => new Workspaces(kind, real, identity, options));
+  }
+
+  get kind(): JailKind {
+    return this.#kind;
+  }
+
+  /** The names from the home to an agent's workspace: its one, or that of the place where it is spoken to. */
+  static folderOf({ id, workspaceScope }: Pick<WorkspaceOwner, "id" | "workspaceScope">, place: Place | null): readonly string[] {
+    if (workspaceScope === "agent" || place === null) return ["agents", id, "workspace"];
+    return ["agents", id, "workspaces", placeFolder(place, workspaceScope)];
+  }
+
+  /** Its folders are made when they are first used. */
+  workspace(owner: WorkspaceOwner, place: Place | null, around: Pick<Surroundings, "configFile">): Workspace {
+    const { limits = WORKSPACE_LIMITS, clock, newId } = this.#options;
+    const surroundings = { home: this.#home, configFile: around.configFile };
+    const names = Workspaces.folderOf(owner, place);
+    const own: Root = { place: join(this.#home, ...names), writable: true, secluded: true, open: () => this.#openOwn(names) };
+    const shared = owner.sharedPaths.map((path) => sharedFolder(path, surroundings));
+    return new Workspace({
+      own,
+      shared: new Map(shared.map((folder) => [folder.name, this.#sharedRoot(folder, owner.id, surroundings)])),
+      limits,
+      clock,
+      newId,
+    });
+  }
+
+  /** An agent whose folder is a link has no workspace: the link would decide where its files are. */
+  async #openOwn(names: readonly string[]): Promise<Directory> {
+    const home = await Directory.at(this.#kind, this.#home);
+    if (home.identity !== this.#identity) {
+      await home.close();
+      throw new Failure("workspace.unavailable", "the home was replaced while the daemon ran; start it again");
+    }
+    return during(Promise.resolve(home), () => openNames(home, names));
+  }
+
+  #sharedRoot(folder: SharedFolder, agent: string, around: Surroundings): Root {
+    return {
+      place: folder.path,
+      writable: folder.writable,
+      secluded: false,
+      open: () => openShared(this.#kind, folder, agent, around),
+    };
+  }
+}
+
+/** Through no link at all, and made where it is missing. */
+async function openNames(above: Directory, [name, ...names]: readonly string[]): Promise<Directory> {
+  if (name === undefined) return above.directory(".");
+  return during(openOrMake(above, name), (below) => openNames(below, names));
+}
+
+async function openOrMake(above: Directory, name: string): Promise<Directory> {
+  try {
+    return await above.directory(name);
+  } catch (error) {
+    if (codeOf(error) === "ENOTDIR")
+      throw new Failure("workspace.unavailable", `"${name}" on the way to the workspace is a link or a file, not a folder`, {
+        hint: "Put a real folder in its place; folders elsewhere are for shared_paths.",
+      });
+    if (codeOf(error) !== "ENOENT") throw error;
+  }
+  await above.make(name, 0o700).catch((error: unknown) => {
+    if (codeOf(error) !== "EEXIST") throw error;
+  });
+  return above.directory(name);
+}
