@@ -1,4 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { agentsCommands } from "./agents-commands.ts";
 import { agreeCommands } from "./agree-commands.ts";
 import { approvalCommands } from "./approval-commands.ts";
 import { canCommands } from "./can-commands.ts";
@@ -73,6 +74,7 @@ function commands(done: (exit: number) => void): Command {
     );
   canCommands(program, done);
   configCommands(program, done);
+  agentsCommands(program, done);
   tokenCommands(program, done);
   poolCommands(program, done);
   claimCommands(program, done);

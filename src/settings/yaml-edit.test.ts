@@ -34,6 +34,13 @@ describe("only what was asked for changes", () => {
     expect(add(TIDY)).toBe(TIDY.replace("  empty:\n", "  empty:\n  coder:\n    tools: coding\n"));
   });
 
+  test("comments below an agent stay below it", () => {
+    const text = "agents:\n  main:\n    default: true # yes\n    # tools: coding\n    # model: a/b\n  # next\n\n# end\n";
+    expect(add(text)).toBe(text.replace("  # next\n", "  coder:\n    tools: coding\n  # next\n"));
+    expect(pause(text, "main")).toBe(text.replace("# yes\n", "# yes\n    state: paused\n"));
+    expect(add("agents:\n  main:\n    # nothing yet")).toBe("agents:\n  main:\n    # nothing yet\n  coder:\n    tools: coding\n");
+  });
+
   test("a state is set in a block, in a flow map, under a key with nothing, and changed where it is", () => {
     expect(pause(TIDY, "ops")).toBe(TIDY.replace("_KEY} }\n", "_KEY} }\n    state: paused\n"));
     expect(pause(TIDY, "main")).toBe(TIDY.replace("{default: true}", "{default: true, state: paused}"));
@@ -46,7 +53,7 @@ describe("only what was asked for changes", () => {
 
   test("a list is begun at the end, and continued", () => {
     const begun = bind(TIDY);
-    expect(begun).toBe(`${TIDY}bindings:\n  - { agent: coder, telegram: "-100" }\n`);
+    expect(begun).toBe(`${TIDY}\nbindings:\n  - { agent: coder, telegram: "-100" }\n`);
     expect(bind(begun)).toBe(`${begun}  - { agent: coder, telegram: "-100" }\n`);
     expect(bind("bindings: []\n")).toBe('bindings: [ { agent: coder, telegram: "-100" } ]\n');
     expect(bind("bindings: [{ agent: a, web: x }] # all\n")).toBe(

@@ -79,7 +79,11 @@ function spliceFor(document: Document, text: string, kind: Edit["kind"], path: P
   for (const [depth, key] of path.entries()) {
     if (!isMap(node)) return undefined;
     const found: Pair | undefined = node.items.find((item) => isScalar(item.key) && String(item.key.value) === String(key));
-    if (!found) return intoMap(node, text, style, pair(kind, path.slice(depth), value, style));
+    if (!found) {
+      const lines = pair(kind, path.slice(depth), value, style);
+      // A section of the file stands by itself.
+      return intoMap(node, text, style, depth === 0 && lines.length > 1 && !node.flow ? ["", ...lines] : lines);
+    }
     const below = path.slice(depth + 1);
     if (isEmpty(found.value)) return underKey(found, text, style, kind, below, value);
     node = found.value as Node;
@@ -118,9 +122,9 @@ function intoMap(map: YAMLMap, text: string, style: Style, lines: string[]): Spl
   const indent = " ".repeat(columnOf(text, first[0]));
   return afterLine(
     text,
-    end,
+    afterRemarks(text, end, indent.length),
     style,
-    lines.map((line) => indent + line),
+    lines.map((line) => (line === "" ? "" : indent + line)),
   );
 }
 
@@ -154,6 +158,14 @@ function afterLine(text: string, end: number, style: Style, lines: readonly stri
   const next = text[end - 1] === "\n" ? end : text.indexOf("\n", end) + 1;
   const at = next === 0 ? text.length : next;
   return { from: at, to: at, text: onNewLine(text.slice(0, at), style, lines) };
+}
+
+/** Comments that are indented further than the keys belong to what stands above them, mostly keys that somebody has put aside. */
+function afterRemarks(text: string, end: number, column: number): number {
+  const lineEnd = text[end - 1] === "\n" ? end : text.indexOf("\n", end) + 1;
+  if (lineEnd === 0) return end;
+  const remarks = new RegExp(`^(?:[ \\t]{${column + 1},}#[^\n]*(?:\n|$))+`).exec(text.slice(lineEnd));
+  return remarks ? lineEnd + remarks[0].length : end;
 }
 
 function onNewLine(before: string, { newLine }: Style, lines: readonly string[]): string {

@@ -17,7 +17,8 @@ export function jsonStyle(text: string): Style {
 /** On one line. */
 export function valueText(value: unknown, { json }: Style): string {
   if (json || (typeof value === "string" && value.includes("\n"))) return JSON.stringify(value);
-  return stringify(value, { collectionStyle: "flow", lineWidth: 0, blockQuote: false, defaultStringType: "PLAIN" }).trimEnd();
+  const words = Array.isArray(value) && value.every((item) => typeof item !== "object");
+  return stringify(value, { collectionStyle: "flow", flowCollectionPadding: !words, lineWidth: 0, blockQuote: false }).trimEnd();
 }
 
 /** A key and its value: maps as blocks, everything in them on a line each; in JSON all on one line. */

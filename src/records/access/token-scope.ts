@@ -5,7 +5,7 @@ import { didYouMean } from "../../kernel/nearest.ts";
 
 /** The agents there are now, as far as tokens care. */
 export interface KnownAgents {
-  list(): readonly { readonly id: string; readonly roles: readonly string[] }[];
+  list(): readonly { readonly id: string; readonly roles: readonly string[]; readonly state?: string }[];
 }
 
 /** Whom a scope stands for, in the config of this moment. A scope that stands for nobody is refused with the reason. */
@@ -23,11 +23,13 @@ export function callerOf(scope: string, agents: KnownAgents): Caller {
       return caller("guest", name);
     case "agent": {
       const agent = agents.list().find(({ id }) => id === name);
-      const near = didYouMean(
-        name,
-        agents.list().map(({ id }) => id),
-      );
-      if (!agent) throw new Failure("agent.unknown", `there is no agent "${name}"${near}`);
+      if (!agent) {
+        const ids = agents.list().map(({ id }) => id);
+        throw new Failure("agent.unknown", `there is no agent "${name}"${didYouMean(name, ids)}`);
+      }
+      // Whoever is out of service acts through nobody. One that is only paused may still be spoken for.
+      if (agent.state === "archived") throw new Failure("agent.archived", `agent ${name} is archived`);
+      if (agent.state === "quarantined") throw new Failure("agent.quarantined", `agent ${name} is quarantined`);
       return { ...caller("agent", name), roles: agent.roles };
     }
     default:

@@ -1,0 +1,40 @@
+import { createInterface } from "node:readline/promises";
+import { bold, type GlobalOptions, harmless, print, say } from "./terminal.ts";
+
+interface InitOptions extends GlobalOptions {
+  readonly yes?: boolean;
+}
+
+const NOTHING_ASKED = { id: "main", personality: "" };
+
+export async function init(options: InitOptions): Promise<number> {
+  const { hasConfig, initHome } = await import("../daemon/local-init.ts");
+  const asks = options.yes !== true && options.json !== true && process.stdin.isTTY === true && !hasConfig(options);
+  const { home, config, agent, made } = initHome(options, asks ? await ask() : NOTHING_ASKED);
+  if (options.json) {
+    print(JSON.stringify({ home, config, agent, made }));
+    return 0;
+  }
+  print(harmless(made.length === 0 ? `${home} is set up already; nothing was changed` : `${bold(home)} is ready; made ${made.join(", ")}`));
+  print(
+    harmless(
+      `  agent    ${agent}\n  config   ${config}\n  next     guildhall chat · guildhall start · guildhall agents add coder --tools coding`,
+    ),
+  );
+  return 0;
+}
+
+async function ask(): Promise<{ readonly id: string; readonly personality: string }> {
+  const { idProblem } = await import("../daemon/local-init.ts");
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    for (;;) {
+      const id = (await terminal.question("What is your agent called? [main] ")).trim() || "main";
+      const problem = idProblem(id);
+      if (problem === null) return { id, personality: (await terminal.question("What should it be like? [say nothing] ")).trim() };
+      say(problem);
+    }
+  } finally {
+    terminal.close();
+  }
+}

@@ -1,0 +1,97 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { agentId, defaultAgentOf } from "../contract/config.ts";
+import { Failure } from "../kernel/failure.ts";
+import { makeAgentHome } from "../records/agents/agent-home.ts";
+import { configJsonSchema } from "../settings/config-json-schema.ts";
+import { configFileOf } from "../settings/edit-config.ts";
+import { homeOf, type Whereabouts } from "../settings/home.ts";
+import { loadSettings } from "../settings/load-settings.ts";
+import { valueText, yamlStyle } from "../settings/yaml-style.ts";
+
+export interface FirstAgent {
+  readonly id: string;
+  /** Empty: nothing is said about it. */
+  readonly personality: string;
+}
+
+export interface InitDone {
+  readonly home: string;
+  readonly config: string;
+  readonly agent: string;
+  /** What was made; what was there already is not in it. */
+  readonly made: readonly string[];
+}
+
+/** Null: it can be an agent's id. */
+export function idProblem(id: string): string | null {
+  const checked = agentId.safeParse(id);
+  return checked.success ? null : (checked.error.issues[0]?.message ?? "this cannot be an id");
+}
+
+/** Whether there is a config to begin with. */
+export function hasConfig(where: Whereabouts): boolean {
+  return loadSettings({ ...where }, process.env).configFile !== null;
+}
+
+/** Makes what is missing for a start. What is there stays as it is, so that it can be run again at any time. */
+export function initHome(where: Whereabouts, first: FirstAgent): InitDone {
+  const problem = idProblem(first.id);
+  if (problem !== null) throw new Failure("usage.wrong", `"${first.id}" cannot be an agent's id: ${problem}`);
+  const home = homeOf(where, process.env);
+  const config = configFileOf(where, process.env);
+  const made: string[] = [];
+  try {
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+    mkdirSync(dirname(config), { recursive: true, mode: 0o700 });
+    const schema = `${JSON.stringify(configJsonSchema(), null, 2)}\n`;
+    const schemaFile = join(dirname(config), "guildhall.schema.json");
+    if (writeNew(schemaFile, schema, 0o644)) made.push(schemaFile);
+    if (writeNew(config, configText(first), 0o600)) made.push(config);
+    if (writeNew(join(home, ".env"), ENV_TEXT, 0o600)) made.push(join(home, ".env"));
+  } catch (error) {
+    const { code, path } = error as NodeJS.ErrnoException;
+    throw new Failure("home.unusable", `${path ?? home} cannot be made (${code})`, { cause: error });
+  }
+  const { agents } = loadSettings(where, process.env).config;
+  const agent = defaultAgentOf(agents) ?? first.id;
+  makeAgentHome(home, agent);
+  return { home, config, agent, made };
+}
+
+function writeNew(file: string, text: string, mode: number): boolean {
+  try {
+    writeFileSync(file, text, { flag: "wx", mode });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+const ENV_TEXT = `# Secrets, one NAME=value in a line. guildhall.yaml uses them as \${NAME}; nobody else needs to read this file.
+`;
+
+function configText({ id, personality }: FirstAgent): string {
+  const said =
+    personality === "" ? "    # personality: You are helpful and brief." : `    personality: ${valueText(personality, yamlStyle(""))}`;
+  return `# yaml-language-server: $schema=./guildhall.schema.json
+# The config of Guildhall. A running daemon takes changes up by itself; \`guildhall config check\` finds mistakes.
+
+# model: anthropic/claude-opus-4.6    # <provider>/<model> for every agent that names none; without one, answers are scripted
+
+agents:
+  ${id}:
+    default: true                     # answers whatever is bound to nobody
+${said}
+    # tools: coding                   # minimal, messaging, coding, full (default), or a list of tools
+
+# More agents: guildhall agents add coder --tools coding
+
+# bindings:                           # which chats go to whom; see what happens with: guildhall route explain
+#   - { agent: ${id}, telegram: "-100123456" }
+
+# channels:
+#   telegram: { token: \${TELEGRAM_TOKEN} }   # the token itself goes into .env
+`;
+}
