@@ -19,7 +19,7 @@ describe("a rule that can never win is told, with the one that always does", () 
         code: "binding.duplicate",
         index: 2,
         other: 0,
-        message: "never used: line 10 (x 1 → a) asks for the same and stands first",
+        message: "line 12 is never used: line 10 (x 1 → a) asks for the same and stands first",
         fix: "Remove one of the two.",
       },
     ]);

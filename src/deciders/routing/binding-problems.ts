@@ -50,15 +50,15 @@ function unreachable(rule: Rule, tree: RuleTree, nameOf: (index: number) => stri
   const found = { severity: "warning" as const, index: rule.index, other: first.index };
   if (taken.length > 1) {
     const names = taken.map(({ index }) => nameOf(index)).join(", ");
-    const message = `never used: every message it is for goes by ${names}, which are more specific or stand first`;
+    const message = `${nameOf(rule.index)} is never used: every message it is for goes by ${names}, which are more specific or stand first`;
     return [{ ...found, code: "binding.shadowed", message, fix: "Remove it, or one of those." }];
   }
   const winner = `${nameOf(first.index)} (${bindingInWords(first.binding)})`;
   if (isSame(rule.asks, first.asks)) {
-    const message = `never used: ${winner} asks for the same and stands first`;
+    const message = `${nameOf(rule.index)} is never used: ${winner} asks for the same and stands first`;
     return [{ ...found, code: "binding.duplicate", message, fix: "Remove one of the two." }];
   }
-  const message = `never used: ${winner} takes every message that this is for`;
+  const message = `${nameOf(rule.index)} is never used: ${winner} takes every message that this is for`;
   const fix = isAsSpecific(rule, first) ? `Put it before ${nameOf(first.index)}, or remove it.` : "Remove it, or the other.";
   return [{ ...found, code: "binding.shadowed", message, fix }];
 }
