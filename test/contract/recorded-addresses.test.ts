@@ -34,19 +34,20 @@ describe.each(PLACES)("recorded addresses on %s", (_name, makePlace) => {
     for (let index = 0; index < 7; index++) await record(`run${index}`, { ...at, chat: `c${index}` });
     const seen: string[] = [];
     for (let before: string | null = null; ; ) {
-      const part = await read(3, before);
-      seen.push(...part.map(({ address }) => address.chat));
-      if (part.length < 3) break;
-      before = part.at(-1)?.run ?? null;
+      const { found, next } = await read(3, before);
+      seen.push(...found.map(({ address }) => address.chat));
+      if (next === null) break;
+      before = next;
     }
     expect(seen).toEqual(["c6", "c5", "c4", "c3", "c2", "c1", "c0"]);
-    expect(await read(1)).toEqual([{ run: "run6", at: expect.any(Number), address: { ...at, chat: "c6" } }]);
+    expect(await read(1)).toEqual({ found: [{ run: "run6", at: expect.any(Number), address: { ...at, chat: "c6" } }], next: "run6" });
   });
 
   test("messages whose sender named the agent are none of the rules'; no id passes for one", async () => {
     await record("run1", at, routeNamed(config.agents, "main"));
     await record("run2", { ...at, chat: FORGED });
     expect(router.route({ ...at, chat: FORGED }).tier).toBe("chat");
-    expect((await read(10)).map(({ run }) => run)).toEqual(["run2"]);
+    expect((await read(10)).found.map(({ run }) => run)).toEqual(["run2"]);
+    expect(await read(1, "run2")).toEqual({ found: [], next: "run1" });
   });
 });

@@ -34,10 +34,10 @@ export function routingRoutes(agents: Pick<AgentRegistry, "current">, store: Sto
       answers: { 200: recordedRoutes },
       handle: async ({ query }) => {
         const limit = Math.min(query.last ?? RECORDED, RECORDED_AT_ONCE);
-        const found = await readRecordedAddresses(store.read, limit, query.before ?? null);
+        const { found, next } = await readRecordedAddresses(store.read, limit, query.before ?? null);
         const { router } = agents.current;
         const messages = found.map(({ run, at, address }) => ({ run, at, agent: router.route(address).agent, address: wireOf(address) }));
-        return { status: 200, body: { messages, next: found.length < limit ? null : (found.at(-1)?.run ?? null) } };
+        return { status: 200, body: { messages, next } };
       },
     }),
   ];
