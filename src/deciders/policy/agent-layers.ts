@@ -1,6 +1,6 @@
 import type { ToolRules } from "../../contract/tools.ts";
 import type { Settings } from "../../settings/load-settings.ts";
-import type { Grant } from "./grant.ts";
+import { type Grant, noRights } from "./grant.ts";
 import type { Layer, RuleOrigin } from "./layer.ts";
 
 /** What policy reads of the settings. */
@@ -12,7 +12,7 @@ const EVERYTHING: ToolRules = { profile: "full", also_allow: [], allow: null, de
 export function grantOf(source: PolicySource, agent: string): Grant {
   const { config } = source;
   // A broken section stands in the config as an empty one, which would allow everything.
-  if (!Object.hasOwn(config.agents, agent) || source.quarantined.has(agent)) return { agent, layers: [] };
+  if (!Object.hasOwn(config.agents, agent) || source.quarantined.has(agent)) return noRights(agent);
   const own = config.agents[agent]?.tools;
   const layer = (words: string, rules: ToolRules, origin: RuleOrigin): Layer => ({ source: words, agent, rules, origin, waived_by: [] });
   const first = own

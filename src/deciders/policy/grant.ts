@@ -6,8 +6,20 @@ export interface Grant {
   readonly layers: readonly Layer[];
 }
 
-/** A grant must hold its own agent's rules; this one has none, and allows nothing. */
-export const NO_RIGHTS: Grant = { agent: "", layers: [] };
+/** No rights that last: whatever is made of it has none either. */
+export function noRights(agent: string): Grant {
+  return { agent, layers: [NOTHING] };
+}
+
+const NOTHING: Layer = {
+  source: "no rights",
+  agent: null,
+  rules: { profile: "minimal", also_allow: [], allow: [], deny: ["*"], ask: [] },
+  origin: null,
+  waived_by: [],
+};
+/** Nobody's. */
+export const NO_RIGHTS: Grant = noRights("");
 
 /** Layers are only ever added: what follows from a grant never has more rights than it. */
 export function narrow(grant: Grant, ...layers: readonly Layer[]): Grant {
@@ -15,21 +27,10 @@ export function narrow(grant: Grant, ...layers: readonly Layer[]): Grant {
   return { agent: grant.agent, layers: [...grant.layers, ...layers] };
 }
 
-/**
- * What a named delegate may call: its own rights within its caller's. With `rights: own` the caller's layers travel along and are waived
- * only for as long as the config says so, so that taking the words back narrows what already runs, and adding them widens nothing.
- */
-export function grantOfDelegate(caller: Grant, own: Grant, rights: "narrowed" | "own" | null): Grant {
-  if (rights === null) return NO_RIGHTS;
-  const edge = { from: caller.agent, to: own.agent };
-  const inherited = rights === "own" ? caller.layers.map((layer) => ({ ...layer, waived_by: [...layer.waived_by, edge] })) : caller.layers;
-  return narrow(own, ...inherited);
-}
-
 /** A grant as it was stored, text or value. What cannot be read, in whatever part, allows nothing. */
 export function readGrant(stored: unknown): Grant {
   const result = grantSchema.safeParse(typeof stored === "string" ? parsed(stored) : stored);
-  return result.success ? result.data : NO_RIGHTS;
+  return result.success && holdsOwnRules(result.data) ? result.data : NO_RIGHTS;
 }
 
 function parsed(text: string): unknown {
@@ -38,4 +39,9 @@ function parsed(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+/** Without its own agent's rules, or with conditions on them, something of a grant was lost. */
+export function holdsOwnRules({ agent, layers }: Grant): boolean {
+  return layers.some((layer) => layer.agent === agent && layer.waived_by.length === 0);
 }

@@ -1,7 +1,7 @@
 import type { PolicyLine, Verdict } from "../../contract/policy.ts";
 import type { Decision } from "../../kernel/decision.ts";
 import { becauseOf, fixOf } from "./finding-in-words.ts";
-import type { Grant } from "./grant.ts";
+import { type Grant, holdsOwnRules } from "./grant.ts";
 import type { Edge, Layer } from "./layer.ts";
 import type { Policy } from "./policy.ts";
 import { argumentRefusal, type Refusal, stateRefusal } from "./refusal.ts";
@@ -66,6 +66,7 @@ class Judgement {
     const { grant, current, args, workspace } = this.#call;
     const { agent } = grant;
     this.#refuse(agent === "" ? UNREADABLE : stateRefusal(agent, current));
+    if (this.#verdict !== "deny" && !holdsOwnRules(grant)) this.#refuse(UNREADABLE);
     const tool = canonicalName(this.#call.tool);
     if (tool === null || !current.hasTool(agent, tool)) {
       this.#refuse({ source: "the tools", rule: "name", because: noSuchTool(this.#call.tool, current.toolNames), fix: null, line: null });
@@ -82,7 +83,6 @@ class Judgement {
 
   #askLayers(tool: string): void {
     const { grant, current } = this.#call;
-    let hasOwnRules = false;
     for (let index = 0; index < grant.layers.length; index++) {
       const layer = grant.layers[index] as Layer;
       if (isWaived(layer, current)) {
@@ -96,13 +96,11 @@ class Judgement {
         });
         continue;
       }
-      hasOwnRules ||= layer.agent === grant.agent;
       const now = layer.agent === null ? [layer] : current.grantOf(layer.agent).layers;
       if (layer.agent !== null && isFirstOfAgent(grant.layers, index, current)) this.#askCurrent(layer.agent, now, tool);
       if (this.#goesOn) this.#ask(layer, tool, !now.includes(layer));
       if (!this.#goesOn) return;
     }
-    if (!hasOwnRules && this.#verdict !== "deny") this.#refuse(UNREADABLE);
   }
 
   /** What the config says of an agent at this moment: asked first, so that a refusal names a line that still stands there. */

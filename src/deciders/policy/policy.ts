@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { BUILT_IN_TOOLS, TOOL_ALIASES } from "../../contract/tools.ts";
 import { grantOf, type PolicySource } from "./agent-layers.ts";
 import { CompiledLayer, ProfileMatchers } from "./compiled-layer.ts";
-import type { Grant } from "./grant.ts";
+import { type Grant, holdsOwnRules, NO_RIGHTS, narrow } from "./grant.ts";
 import type { Layer } from "./layer.ts";
 import { serverOf } from "./tool-name.ts";
 
@@ -34,7 +34,7 @@ export class Policy {
     if (known) return known;
     const fresh = grantOf(this.source, agent);
     // Names come from outside: only those that exist may take up room.
-    if (fresh.layers.length > 0) this.#grants.set(agent, fresh);
+    if (Object.hasOwn(this.source.config.agents, agent)) this.#grants.set(agent, fresh);
     return fresh;
   }
 
@@ -70,6 +70,19 @@ export class Policy {
     // Written twice, the stricter one holds.
     const rights = delegates.filter((delegate) => delegate.id === to).map((delegate) => delegate.rights);
     return rights.length === 0 ? null : rights.includes("narrowed") ? "narrowed" : "own";
+  }
+
+  /**
+   * What a named delegate may call: its own rights within its caller's. With `rights: own` the caller's layers travel along and are waived
+   * only for as long as the config says so, so that taking the words back narrows what already runs, and adding them widens nothing.
+   */
+  grantOfDelegate(caller: Grant, to: string): Grant {
+    const rights = this.rightsOn(caller.agent, to);
+    if (rights === null || !holdsOwnRules(caller)) return NO_RIGHTS;
+    const edge = { from: caller.agent, to };
+    const inherited =
+      rights === "own" ? caller.layers.map((layer) => ({ ...layer, waived_by: [...layer.waived_by, edge] })) : caller.layers;
+    return narrow(this.grantOf(to), ...inherited);
   }
 
   delegatesOf(agent: string): string[] {
