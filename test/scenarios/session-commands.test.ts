@@ -1,0 +1,121 @@
+import { describe, type ExpectStatic, type TestContext, test } from "vitest";
+import type { LedgerEvent } from "../../src/contract/events.ts";
+import { postgresPlace } from "../stores.ts";
+import { Home, type RunningDaemon } from "./guildhall.ts";
+
+const CONFIG = "owners: [telegram:7]\nagents:\n  main: {default: true}\n  coder: {}\n";
+const COMMAND_LINE = ["message.admitted", "route.decided", "command.ran", "reply.sent"];
+
+function homeOn(kind: string, { onTestFinished }: TestContext): Home {
+  const place = kind === "PostgreSQL" ? postgresPlace() : undefined;
+  const home = new Home(place ? `${CONFIG}store: ${place.location}\n` : CONFIG);
+  onTestFinished(async () => {
+    await home.remove();
+    await place?.remove();
+  });
+  return home;
+}
+
+/** A real process, a real database, and the commands as people type them. */
+describe.each(["SQLite", "PostgreSQL"])("commands through a daemon on %s", (kind) => {
+  test("every command of the registry is answered on a terminal, and none reaches the model", async (context) => {
+    const { expect } = context;
+    const home = homeOn(kind, context);
+    const daemon = await home.start();
+    const chat = async (text: string) => {
+      const { code, stdout } = await home.run(["chat", "-m", text]);
+      return [code, stdout.trimEnd()];
+    };
+    expect(await chat("/help")).toEqual([0, expect.stringMatching(/^\/new - [\s\S]*\n\/help - /)]);
+    expect(await chat("the sky is blue")).toEqual([0, expect.stringContaining("message 1 of our conversation")]);
+    expect(await chat("the sea too")).toEqual([0, expect.stringContaining("message 2 of our conversation")]);
+    expect(await chat("/new")).toEqual([0, expect.stringContaining("A new conversation with main begins")]);
+    expect(await chat("the grass is green")).toEqual([0, expect.stringContaining("message 1 of our conversation")]);
+    expect(await chat("/agents")).toEqual([0, "* main\n  coder"]);
+    expect(await chat("/agent coder")).toEqual([0, "From now on coder answers here, until /agent default."]);
+    expect(await chat("/status")).toEqual([0, expect.stringMatching(/^agent: coder, because handed over to coder by terminal:/)]);
+    expect(await chat("/model offline/demo")).toEqual([0, expect.stringContaining("From the next turn on offline/demo")]);
+    expect(await chat("/model ofline/demo")).toEqual([1, expect.stringContaining('did you mean "offline"?')]);
+    expect(await chat("/agent default")).toEqual([0, expect.stringContaining("main answers here")]);
+    expect(await chat("/stop")).toEqual([0, "There was nothing to stop."]);
+    expect(await chat("/approve zzz")).toEqual([1, expect.stringContaining('there is no approval "zzz"')]);
+    expect(await chat("/deny zzz")).toEqual([1, expect.stringContaining('there is no approval "zzz"')]);
+    expect(await chat("/stattus")).toEqual([1, expect.stringContaining("did you mean /status?")]);
+    expect(await chat("/weather")).toEqual([0, expect.stringContaining('You said: "/weather"')]);
+
+    const lines = await home.run(["chat"], { input: "/agent coder\nhello\n/agent default\n" });
+    expect([lines.code, lines.stdout.trim().split("\n")]).toEqual([
+      0,
+      [expect.stringContaining("coder"), expect.stringContaining("Hello!"), expect.stringContaining("main")],
+    ]);
+
+    const list = JSON.parse((await home.run(["sessions", "list", "--json"])).stdout);
+    expect(list.sessions.map(({ agent, title }: { agent: string; title: string }) => [agent, title])).toEqual([
+      ["coder", "hello"],
+      ["main", "the sky is blue"],
+    ]);
+    const { key } = list.sessions[1] as { key: string };
+    const shown = JSON.parse((await home.run(["sessions", "show", key, "--json"])).stdout);
+    expect(shown.entries.map(({ epoch, role }: { epoch: number; role: string }) => `${epoch} ${role}`)).toEqual([
+      ...["1 user", "1 assistant", "1 user", "1 assistant"],
+      ...["2 user", "2 assistant", "2 user", "2 assistant"],
+    ]);
+    const found = await home.run(["sessions", "search", "sky", "blue"]);
+    expect([found.code, found.stdout]).toEqual([0, expect.stringContaining("the «sky» is «blue»")]);
+    expect((await home.run(["sessions", "search", "nowhere"])).code).toBe(1);
+    expect((await home.run(["approvals", "list", "--json"])).stdout).toBe('{"approvals":[]}\n');
+    expect((await home.run(["approvals", "approve", "zzz"])).code).toBe(1);
+    expect((await daemon.kill("SIGTERM")).code).toBe(0);
+  }, 120_000);
+
+  test("runs are stopped over HTTP, unless they are over", async (context) => {
+    const { expect } = context;
+    const daemon = await homeOn(kind, context).start();
+    const { runId } = await daemon.send({ id: "1" });
+    await daemon.finished(runId);
+    const stop = async (id: string) => {
+      const answer = await daemon.fetch(`/api/runs/${id}/stop`, { method: "POST", body: "{}" });
+      return [answer.status, ((await answer.json()) as { error?: { code: string } }).error?.code];
+    };
+    expect(await stop(runId)).toEqual([409, "run.over"]);
+    expect(await stop("0".repeat(20))).toEqual([404, "request.not_found"]);
+    expect(await stop("x")).toEqual([404, "request.not_found"]);
+  });
+
+  const points = [
+    "command.ran",
+    "message.admitted,store.commit.before",
+    "message.admitted,store.commit.after",
+    "message.admitted,command.ran",
+  ];
+  test.for(points)(
+    "a command takes effect and is answered exactly once when the daemon dies at %s",
+    { timeout: 60_000 },
+    async (point, context) => {
+      const { expect } = context;
+      const home = homeOn(kind, context);
+      const dying = await home.startCrashing(point);
+      const from = { platform: "telegram", chat: "7", peer: "7" };
+      if (point.startsWith("message")) await dying.send({ id: "0", ...from, text: "before" }).catch(() => {});
+      await dying.send({ id: "1", ...from, text: "/new" }).catch(() => {});
+      expect((await dying.ended).code).toBeNull();
+      const next = await home.start();
+      const { runId } = await next.send({ id: "1", ...from, text: "/new" });
+      expect(await next.send({ id: "1", ...from, text: "/new" })).toMatchObject({ runId, duplicate: true });
+      await ranOnce(next, runId, expect);
+      const session = (await (await next.fetch(`/api/sessions/${encodeURIComponent("agent:main:telegram:dm:7")}`)).json()) as {
+        epoch: number;
+      };
+      expect(session.epoch).toBe(2);
+    },
+  );
+
+  async function ranOnce(daemon: RunningDaemon, runId: string, expect: ExpectStatic): Promise<void> {
+    expect(await daemon.finished(runId)).toMatchObject({
+      status: "completed",
+      reply: { text: expect.stringContaining("new conversation") },
+    });
+    const types = (await daemon.eventsUntil(runId, "reply.sent")).map((event: LedgerEvent) => event.type);
+    expect(types).toEqual(COMMAND_LINE);
+  }
+});
