@@ -54,6 +54,25 @@ describe("config check", () => {
     expect(problems.map(({ code }) => code)).toEqual(["config.readable_secrets"]);
   });
 
+  test("finds bindings that can never win, bindings to who is not there to answer, and rules that do nothing", () => {
+    write(
+      `agents:
+  main: { tools: { profile: messaging, deny: [terminal] } }
+  away: { state: paused }
+bindings:
+  - { agent: main, telegram: 1 }
+  - { agent: away, telegram: 1 }
+  - { agent: away, telegram: 2 }
+`,
+    );
+    const { ok, problems } = checkConfig({ home }, undefined);
+    expect(ok).toBe(true);
+    expect(problems.map(({ code, line, path }) => `${line} ${path} ${code}`)).toEqual(
+      expect.arrayContaining(["2 agents.main.tools.deny.0 policy.idle_deny", "6 bindings.1 binding.duplicate"]),
+    );
+    expect(problems.filter(({ line }) => line === 7).map(({ message }) => message)).toEqual([expect.stringMatching(/paused/)]);
+  });
+
   test("is content with no file at all", () => {
     expect(checkConfig({ home }, undefined)).toMatchObject({ ok: true, exists: false, problems: [] });
   });

@@ -89,7 +89,9 @@ function formsOf(secrets: Iterable<NamedSecret>): Map<string, string> {
   const forms = new Map<string, string>();
   for (const [name, value] of secrets) {
     const shown = name.replace(/[^\w.-]/g, "_");
-    for (const form of [value, value.trim(), JSON.stringify(value).slice(1, -1), encodeURIComponent(value.toWellFormed())])
+    const inUrl = encodeURIComponent(value.toWellFormed());
+    // A path that was taken apart and put together again keeps only its slashes and question marks encoded.
+    for (const form of [value, value.trim(), JSON.stringify(value).slice(1, -1), inUrl, decodeURI(inUrl)])
       if (form.length >= MIN_LENGTH && !forms.has(form)) forms.set(form, shown);
   }
   return forms;

@@ -4,6 +4,7 @@ import { parseEnv } from "node:util";
 import { type Config, configSchema } from "../contract/config.ts";
 import { sha256 } from "../kernel/canonical-json.ts";
 import { Failure, isFailure } from "../kernel/failure.ts";
+import { redactor } from "../kernel/redact.ts";
 import { type ConfigPath, type ConfigProblem, configFailure, type Origin } from "./config-problem.ts";
 import { type Environment, homeOf, type Whereabouts } from "./home.ts";
 import { namedSecrets, Secrets } from "./secrets.ts";
@@ -68,7 +69,12 @@ function settingsOf({ home, file, text, source, dotEnv, lookUp }: ReadConfig, op
   const validated: ValidatedConfig =
     source === null
       ? { config: configSchema.parse({}), quarantined: new Map(), warnings: [] }
-      : validateConfig(source, { file, home, knownTools: options.knownTools ?? [] });
+      : validateConfig(source, {
+          file,
+          home,
+          knownTools: options.knownTools ?? [],
+          redact: redactor(namedSecrets(source, lookUp, lookUp("GUILDHALL_STORE") ?? "")),
+        });
   const location = storeLocation(validated.config, lookUp("GUILDHALL_STORE"), home);
   return {
     home,

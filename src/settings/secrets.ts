@@ -52,7 +52,8 @@ export class Secrets {
 export function namedSecrets(source: YamlSource | null, environment: (name: string) => string | undefined, store: string): NamedSecret[] {
   const written = source === null ? [] : secretPaths(source.value).flatMap((path) => secretsAt(path, source));
   const usual = USUAL_KEYS.flatMap((name): NamedSecret[] => named(name, environment(name)));
-  return [...written, ...usual, ...passwordIn(store)];
+  const inFile = valueAt(source?.value, ["store"]);
+  return [...written, ...usual, ...passwordIn(store), ...passwordIn(typeof inFile === "string" ? inFile : "")];
 }
 
 function secretsAt(path: ConfigPath, source: YamlSource): NamedSecret[] {

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { agentId, type Config, configSchema } from "../contract/config.ts";
+import type { Redact } from "../kernel/redact.ts";
 import { agentFindings } from "./agent-checks.ts";
 import { type ConfigPath, type ConfigProblem, configFailure, type Finding } from "./config-problem.ts";
 import { schemaFindings } from "./schema-findings.ts";
@@ -18,6 +19,8 @@ export interface Around {
   readonly file: string;
   readonly home: string;
   readonly knownTools: readonly string[];
+  /** Applied to what is said about values: a secret may stand where it does not belong. */
+  readonly redact: Redact;
 }
 
 /**
@@ -35,7 +38,7 @@ export function validateConfig(source: YamlSource, around: Around): ValidatedCon
     ...secretFindings(source),
     ...schemaFindings(parsed.error?.issues ?? [], source),
   ]);
-  const problems = sorted(findings.map((finding) => [finding, placed(finding, source, around.file)] as const));
+  const problems = sorted(findings.map((finding) => [finding, placed(finding, source, around)] as const));
   const errors = problems.filter(([finding]) => finding.severity === "error");
   if (errors.some(([finding]) => agentOf(finding.path) === undefined)) throw configFailure(problems.map(([, problem]) => problem));
 
@@ -112,9 +115,9 @@ function withoutEchoes(findings: readonly Finding[]): Finding[] {
   });
 }
 
-function placed({ severity, code, path, at, message, fix }: Finding, source: YamlSource, file: string): ConfigProblem {
+function placed({ severity, code, path, at, message, fix }: Finding, source: YamlSource, { file, redact }: Around): ConfigProblem {
   const { line, column } = typeof at === "object" ? at : at === "key" ? source.originOfKey(path) : source.originOf(path);
-  return { severity, code, file, line, column, path: path.join("."), message, fix };
+  return { severity, code, file, line, column, path: redact(path.join(".")), message: redact(message), fix: redact(fix) };
 }
 
 function sorted(problems: (readonly [Finding, ConfigProblem])[]): (readonly [Finding, ConfigProblem])[] {

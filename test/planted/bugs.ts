@@ -3,6 +3,8 @@ import { AGREEMENT_BUGS } from "./agreement-bugs.ts";
 import { API_BUGS } from "./api-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
 import { POOL_BUGS } from "./pool-bugs.ts";
+import { SESSION_BUGS } from "./session-bugs.ts";
+import { SETTINGS_BUGS } from "./settings-bugs.ts";
 import { WORKSPACE_BUGS } from "./workspace-bugs.ts";
 
 /** One bug as somebody could have written it, and the unmodified tests that must notice. */
@@ -224,5 +226,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...COORDINATION_BUGS,
   ...AGREEMENT_BUGS,
   ...API_BUGS,
+  ...SESSION_BUGS,
   ...WORKSPACE_BUGS,
+  ...SETTINGS_BUGS,
 ];

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import type { Model, ModelChunk, ModelRequest } from "../../kernel/model.ts";
+import { Redaction } from "../../kernel/redact.ts";
+import { redactedModels } from "./redacted-models.ts";
+
+/** Answers in pieces of three characters, and remembers what it was asked. */
+function parrot(answer: string, asked: ModelRequest[] = []): Model {
+  return {
+    name: "test/parrot",
+    scripted: true,
+    async *stream(request): AsyncGenerator<ModelChunk, void, void> {
+      asked.push(request);
+      if (answer.startsWith("fail")) throw new Error(answer);
+      for (const text of answer.match(/.{1,3}/g) ?? []) yield { kind: "text", text };
+      yield { kind: "usage", usage: { inputTokens: 1, outputTokens: 2 } };
+    },
+  };
+}
+
+function through(model: Model): Model {
+  const redaction = new Redaction();
+  redaction.add([["KEY", "sk-12345678"]]);
+  return redactedModels({ resolve: () => model }, redaction).resolve(model.name);
+}
+
+async function textOf(chunks: AsyncIterable<ModelChunk>): Promise<string> {
+  let text = "";
+  for await (const chunk of chunks) text += chunk.kind === "text" ? chunk.text : `|${chunk.usage.outputTokens}`;
+  return text;
+}
+
+const QUESTION: ModelRequest = { system: "keep sk-12345678", messages: [{ role: "user", text: "what is sk-12345678?" }] };
+
+test("a model is asked without secrets, and answers without them, however the answer is cut", async () => {
+  const asked: ModelRequest[] = [];
+  const model = through(parrot("it is sk-12345678, or sk-1234", asked));
+  expect(await textOf(model.stream(QUESTION, new AbortController().signal))).toMatch(
+    /^it is \[secret KEY\], or sk-1234\|2$|^it is \[secret KEY\], or \|2sk-1234$/,
+  );
+  expect(asked).toEqual([{ system: "keep [secret KEY]", messages: [{ role: "user", text: "what is [secret KEY]?" }] }]);
+});
+
+test("what a provider says when it fails holds none either", async () => {
+  const model = through(parrot("fail: the key sk-12345678 is not valid"));
+  await expect(textOf(model.stream(QUESTION, new AbortController().signal))).rejects.toThrow("fail: the key [secret KEY] is not valid");
+});
