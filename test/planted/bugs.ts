@@ -2,6 +2,7 @@ import { ACCESS_BUGS } from "./access-bugs.ts";
 import { AGREEMENT_BUGS } from "./agreement-bugs.ts";
 import { API_BUGS } from "./api-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
+import { POLICY_BUGS } from "./policy-bugs.ts";
 import { POOL_BUGS } from "./pool-bugs.ts";
 import { SESSION_BUGS } from "./session-bugs.ts";
 import { SETTINGS_BUGS } from "./settings-bugs.ts";
@@ -229,4 +230,5 @@ export const BUGS: readonly PlantedBug[] = [
   ...SESSION_BUGS,
   ...WORKSPACE_BUGS,
   ...SETTINGS_BUGS,
+  ...POLICY_BUGS,
 ];
