@@ -21,8 +21,9 @@ export interface CommandAnswer {
 }
 
 export interface CommandMessage extends MessageToAdmit {
-  /** For the ledger: which command it was. */
+  /** For the ledger: which command it was, and with what. */
   readonly command: string;
+  readonly args: readonly string[];
   /** Everything it does and says, inside the transaction. */
   effect(tx: Tx, placed: Placed): Promise<CommandAnswer>;
 }
@@ -87,7 +88,7 @@ async function keep(
     actor: `${address.platform}:${address.peer}`,
     subject: ["run", runId],
     causedBy: decided,
-    data: { command: message.command, error: error?.code ?? null },
+    data: { command: message.command, args: message.args, error: error?.code ?? null },
   });
   const payload: DeliveryPayload = { replyId, runId, causedBy: ran as number };
   await store.queue.enqueue(tx, { kind: DELIVERY_WORK, payload, lane: ["delivery", sessionKey] });

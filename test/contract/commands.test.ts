@@ -43,6 +43,17 @@ describe.each(PLACES)("commands on %s", (_name, makePlace) => {
     expect(await store.queue.claim("test", 10, 1_000, [DELIVERY_WORK])).toHaveLength(1);
   });
 
+  test("the ledger tells who did what with which command", async () => {
+    const { runId } = await house.send("/agent coder");
+    const events = await store.ledger.read(0, 100, ["run", runId]);
+    expect(events.at(-1)).toMatchObject({
+      type: "command.ran",
+      actor: "telegram:7",
+      causedBy: events.at(-2)?.seq,
+      data: { command: "agent", args: ["coder"], error: null },
+    });
+  });
+
   test.each(["/status", "/STATUS", "/status@guildhall_bot", "  /Status  ", "/status\n"])("%j is the command", async (text) => {
     expect((await house.say(text)).status).toBe("completed");
   });

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { noCrashPoints } from "../../src/kernel/crash-points.ts";
 import { indexTranscripts } from "../../src/records/sessions/index-transcripts.ts";
 import { readTranscript } from "../../src/records/sessions/transcript.ts";
-import type { Store } from "../../src/store/store.ts";
+import { MIGRATIONS, migrate } from "../../src/store/migrations/migrate.ts";
+import { openEngine, type Store } from "../../src/store/store.ts";
 import { agent, guest, reader } from "../callers.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
 import { CHANNEL, OPERATOR, TalkingHouse } from "./sessions-place.ts";
@@ -247,5 +249,42 @@ describe.each(PLACES)("conversations on %s", (_name, makePlace) => {
     await expect(house.send("hello", { peer: long, chat: long })).rejects.toMatchObject({ code: "request.too_large" });
     await expect(house.send("/new", { peer: long, chat: long })).rejects.toMatchObject({ code: "request.too_large" });
     expect(await store.read.all`select 1 from runs`).toEqual([]);
+  });
+});
+
+describe.each(PLACES)("conversations of an older program on %s", (_name, makePlace) => {
+  test("go on where they were, are listed, and become findable", async () => {
+    const place = makePlace();
+    try {
+      const engine = await openEngine(place.location, {});
+      await migrate(
+        engine,
+        noCrashPoints,
+        MIGRATIONS.filter(({ version }) => version < 9),
+      );
+      await engine.close();
+      for (const [id, text] of Object.entries({ a: "an old question", b: "another one" }))
+        await place.tamper(`insert into runs (id, agent, session_key, status, address, input, reply, decision, created_at, ended_at)
+          values ('${id}', 'main', '${KEY}', 'completed', '{}', '${text}', 'yes', '{}', 10, 20)`);
+      await place.tamper(`insert into transcript (session_key, position, role, body, run_id, at)
+        values ('${KEY}', 1, 'user', 'an old question', 'a', 10), ('${KEY}', 2, 'assistant', 'yes', 'a', 20)`);
+      const store = await place.open();
+      const house = new TalkingHouse(store, CONFIG);
+      await house.exchange("a new question", "no");
+      const page = await house.sessions.read(OPERATOR, KEY, { limit: 50 });
+      expect(page).toMatchObject({ agent: "main", epoch: 1, messages: 3, title: "an old question", createdAt: 10 });
+      expect(page.entries.map(({ position, text }) => `${position} ${text}`)).toEqual([
+        "1 an old question",
+        "2 yes",
+        "3 a new question",
+        "4 no",
+      ]);
+      const find = async () => (await house.sessions.search(OPERATOR, { q: "question", limit: 10, syntax: "words" })).hits.length;
+      expect(await find()).toBe(1);
+      expect(await indexTranscripts(store)).toBe(2);
+      expect(await find()).toBe(2);
+    } finally {
+      await place.remove();
+    }
   });
 });

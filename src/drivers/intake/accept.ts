@@ -76,6 +76,7 @@ function commandMessage(
   return {
     ...message,
     command: command.name,
+    args: command.args,
     effect: (tx, placed) => {
       const agent = revision.agents.get(placed.decision.agent as string);
       if (!agent) throw new Failure("internal.bug", `the agent "${placed.decision.agent}" was chosen and is not there`);

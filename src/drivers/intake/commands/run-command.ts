@@ -7,8 +7,8 @@ import { findCommand, meantCommand, usageOf } from "./registry.ts";
 import { reaches, whoMay } from "./standing.ts";
 
 export interface ChosenCommand {
-  /** For the ledger. */
   readonly name: string;
+  readonly args: readonly string[];
   run(tx: Tx, talk: Omit<Talk, "args">, parts: CommandParts): Promise<CommandAnswer>;
 }
 
@@ -16,13 +16,13 @@ export interface ChosenCommand {
 export function chooseCommand(parsed: ParsedCommand | undefined): ChosenCommand | undefined {
   if (!parsed) return undefined;
   const command = findCommand(parsed.name);
-  if (command)
-    return { name: command.name, run: (tx, talk, parts) => refusable(() => use(command, tx, { ...talk, args: parsed.args }, parts)) };
+  const { args } = parsed;
+  if (command) return { name: command.name, args, run: (tx, talk, parts) => refusable(() => use(command, tx, { ...talk, args }, parts)) };
   const meant = meantCommand(parsed.name);
   if (!meant) return undefined;
   const message = `There is no command /${parsed.name}; did you mean /${meant.name}?`;
   const hint = "Send /help for all of them.";
-  return { name: "unknown", run: () => refusable(() => Promise.reject(new Failure("usage.wrong", message, { hint }))) };
+  return { name: "unknown", args: [], run: () => refusable(() => Promise.reject(new Failure("usage.wrong", message, { hint }))) };
 }
 
 async function use(command: Command, tx: Tx, talk: Talk, parts: CommandParts): Promise<CommandAnswer> {
