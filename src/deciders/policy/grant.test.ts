@@ -174,6 +174,24 @@ describe("an agent that stands still may call nothing, and nobody by its rights"
   });
 });
 
+test("a grant made of a broken section is none, also when the section is repaired", () => {
+  const settings = settingsOf({ main: {} });
+  const problem = {
+    severity: "error",
+    code: "x",
+    file: "f",
+    line: 1,
+    column: 1,
+    path: "agents.main",
+    message: "is wrong",
+    fix: "",
+  } as const;
+  const grant = new Policy({ ...settings, quarantined: new Map([["main", [problem]]]) }).grantOf("main");
+  const repaired = new Policy(settings);
+  expect(verdict(grant, repaired, "todo")).toBe("deny");
+  expect(verdict(repaired.grantOf("main"), repaired, "todo")).toBe("allow");
+});
+
 describe("a stored grant", () => {
   const current = policyOf({ main: { tools: "coding" } });
   const whole = narrow(current.grantOf("main"), step({ ask: ["terminal"] }));
