@@ -11,10 +11,10 @@ export async function canCall(agent: string, tool: string, args: string | undefi
 }
 
 function inWords({ verdict, because, fix, trace }: CanAnswer): string {
-  const lines = [`${bold(verdict)}: ${because}`];
-  if (fix !== null) lines.push(`to allow it: ${fix}`);
-  if (trace.length > 0) lines.push("", table(trace.map(row)));
-  return harmless(lines.join("\n"));
+  const lines = [`${bold(verdict)}: ${harmless(because)}`];
+  if (fix !== null) lines.push(`to allow it: ${harmless(fix)}`);
+  if (trace.length > 0) lines.push("", harmless(table(trace.map(row))));
+  return lines.join("\n");
 }
 
 function row({ hit, rule, why, source, file, line }: PolicyLine): string[] {

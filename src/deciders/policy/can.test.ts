@@ -56,7 +56,7 @@ describe("the line that decides, and what to change", () => {
       "terminal",
       "deny",
       "the profile minimal of tools does not have terminal (guildhall.yaml:2)",
-      "add also_allow: [terminal] to tools, guildhall.yaml:2",
+      "add also_allow: [terminal] to tools, guildhall.yaml:2 (for every agent without tools of its own)",
     ],
     ["coder", "terminal", "allow", "the profile coding of agents.coder.tools has terminal (guildhall.yaml:9)", null],
     [
@@ -165,6 +165,13 @@ test("doing what the fix says allows the call", () => {
   );
   const long = "agents:\n  kid: { tools: { profile: minimal, also_allow: [terminal] } }\n";
   expect(can(policyOf(long), "kid", "terminal").verdict).toBe("allow");
+});
+
+test("without rules everything is allowed, and that is said", () => {
+  expect(can(policyOf("agents: { main: }\n"), "main", "terminal")).toMatchObject({
+    verdict: "allow",
+    because: "no tools are written, and the default profile full has terminal",
+  });
 });
 
 test("an agent that does not exist, and arguments that are no JSON, are no answers", () => {

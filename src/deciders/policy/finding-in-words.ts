@@ -19,6 +19,7 @@ export function becauseOf(layer: Layer, { verdict, rule, index }: Finding, tool:
     case "also_allow":
       return `${key("also_allow")} has ${rules.also_allow[index]}${at(origin, origin?.also_allow[index])}`;
     case "profile": {
+      if (origin?.form === "absent") return `no tools are written, and the default profile ${rules.profile} has ${tool}`;
       const whose = origin?.profile === null ? "the default profile" : "the profile";
       const says = verdict === "allow" ? "has" : "does not have";
       return `${whose} ${rules.profile} of ${path ?? source} ${says} ${tool}${at(origin, origin?.profile)}`;
@@ -37,10 +38,12 @@ export function fixOf(compiled: CompiledLayer, tool: string): string {
     return `remove ${entry} from ${origin.path}.deny${place(origin, origin.deny[index])}${rest}`;
   });
   const lacks = compiled.lacks(tool);
-  if (lacks.profile) changes.push(alsoAllow(rules, origin, tool));
+  // Rules that are inherited are everybody's: whoever changes them should know.
+  const forWhom = layer.agent !== null && origin.path === "tools" ? " (for every agent without tools of its own)" : "";
+  if (lacks.profile) changes.push(`${alsoAllow(rules, origin, tool)}${forWhom}`);
   if (lacks.allow) {
     const list = origin.form === "list" ? origin.path : `${origin.path}.allow`;
-    changes.push(`add ${tool} to ${list}${place(origin, origin.allow[0] ?? origin.line)}`);
+    changes.push(`add ${tool} to ${list}${place(origin, origin.allow[0] ?? origin.line)}${forWhom}`);
   }
   return changes.join("; and ");
 }
