@@ -21,6 +21,8 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     about: "10,000 claims and 10,000 mails in flight: latency, and the daemon's memory (parts: sqlite postgres)",
     load: () => import("./coordination.ts"),
   },
+  footprint: { about: "time to ready and memory with 1, 50 and 1,000 agents (parts: 1 50 1000)", load: () => import("./footprint.ts") },
+  routing: { about: "routes with 10,000 bindings (parts: routes openclaw)", load: () => import("./routing.ts") },
   "side-by-side": {
     about: "what goes wrong in LangGraph.js, Mastra and here (parts: lost-updates isolation double-resume zombie)",
     load: () => import("./side-by-side.ts"),

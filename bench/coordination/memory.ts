@@ -21,7 +21,7 @@ export function sampleMemory(pid: number): { stop(): readonly Sample[] } {
   };
 }
 
-function residentBytes(pid: number): number {
+export function residentBytes(pid: number): number {
   if (process.platform !== "linux") return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" })) * 1_024;
   const [, kilobytes] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kilobytes) * 1_024;

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8";
 import { bold, type GlobalOptions, print, say } from "./terminal.ts";
 
 export interface StartOptions extends GlobalOptions {
@@ -5,12 +6,16 @@ export interface StartOptions extends GlobalOptions {
   readonly port?: number;
 }
 
+const AGENTS_SHOWN = 12;
+
 export async function start(options: StartOptions): Promise<never> {
   const [{ startDaemon }, { untilSignal }] = await Promise.all([import("../daemon/daemon.ts"), import("../daemon/until-signal.ts")]);
   const asked = untilSignal();
   const daemon = await startDaemon(options);
   // Counted from the start of the process: what the newcomer has waited.
   const readyMs = Math.round(performance.now());
+  // The launcher keeps it from growing until here; what the work needs, it may have.
+  setFlagsFromString("--semi-space-growth-factor=2");
   const { version, url, agents, store, home } = daemon;
   if (options.json) print(JSON.stringify({ version, url, pid: process.pid, readyMs, home, store, agents, channels: [] }));
   else {
@@ -19,7 +24,8 @@ export async function start(options: StartOptions): Promise<never> {
         "",
         `  ${bold(`Guildhall ${version}`)}   ready in ${readyMs} ms`,
         `  Open      ${url}`,
-        ...agents.map((agent, index) => `  ${index === 0 ? "Agents" : "      "}    ${agentLine(agent)}`),
+        ...agents.slice(0, AGENTS_SHOWN).map((agent, index) => `  ${index === 0 ? "Agents" : "      "}    ${agentLine(agent)}`),
+        ...(agents.length > AGENTS_SHOWN ? [`            and ${agents.length - AGENTS_SHOWN} more: guildhall agents list`] : []),
         `  Store     ${store}`,
         "  Channels  none yet",
         "  Try       guildhall chat · guildhall chat -m hello · Ctrl-C to stop",

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { modelRegistry } from "../abilities/models/model-registry.ts";
+import { modelRegistry, type Provider } from "../abilities/models/model-registry.ts";
 import { offlineProvider } from "../abilities/models/offline-model.ts";
 import { redactedModels } from "../abilities/models/redacted-models.ts";
 import { decideDue } from "../acts/decide-due.ts";
@@ -30,7 +30,6 @@ import { Pools } from "../records/pools/pools.ts";
 import { indexTranscripts } from "../records/sessions/index-transcripts.ts";
 import { Sessions } from "../records/sessions/sessions.ts";
 import type { Whereabouts } from "../settings/home.ts";
-import { loadSettings } from "../settings/load-settings.ts";
 import { openStore } from "../store/store.ts";
 import { LiveHub } from "../turns/live-hub.ts";
 import { TurnsHere } from "../turns/turns-here.ts";
@@ -40,9 +39,10 @@ import { lockHome } from "./home-lock.ts";
 import { lazyMcp } from "./lazy-mcp.ts";
 import { listen } from "./listen.ts";
 import { ensureOperatorToken } from "./operator-token.ts";
+import type { ObserveConfig } from "./reload.ts";
 import { type LogLevel, stderrLog } from "./stderr-log.ts";
 import { storeInWords } from "./store-in-words.ts";
-import { Tenants } from "./tenants.ts";
+import { loadWatched, Tenants } from "./tenants.ts";
 import { readVersion } from "./version.ts";
 
 export interface DaemonOptions extends Whereabouts {
@@ -50,6 +50,7 @@ export interface DaemonOptions extends Whereabouts {
   readonly port?: number | undefined;
   readonly logLevel?: LogLevel;
   readonly reached?: ReachedPoint;
+  readonly observe?: ObserveConfig;
 }
 
 export interface Daemon {
@@ -79,7 +80,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const version = readVersion();
   const newId = idSource(systemClock, systemRandom);
   const node = newId();
-  const settings = loadSettings(options, process.env);
+  const { settings: written, looks } = loadWatched(options);
+  const settings = options.observe?.settings(written) ?? written;
   const { home, config, storeLocation } = settings;
   redaction.add(settings.secrets.values());
 
@@ -97,7 +99,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   redaction.add([["operator.token", operatorToken]]);
 
   const pools = new Pools(store);
-  const tenants = await Tenants.open(options, settings, { store, pools, node, log, redaction });
+  const tenants = await Tenants.open(options, looks, settings, { store, pools, node, log, redaction, observe: options.observe });
   const { agents, personalities } = tenants;
   const access = new Access(store, agents, newId, systemRandom);
   const claims = new Claims(store, node);
@@ -106,7 +108,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const agreement = { store, agreements, pools };
   const guests = new Guests(store, access, agents);
   await guests.giveTime();
-  const models = redactedModels(modelRegistry([offlineProvider]), redaction);
+  const models = redactedModels(modelRegistry([offlineProvider, ...(options.providers ?? [])]), redaction);
   const approvals = new Approvals(store, newId);
   const live = new LiveHub();
   const running = new TurnsHere();

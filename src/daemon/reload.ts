@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { COMMONS } from "../contract/guests.ts";
 import { sha256 } from "../kernel/canonical-json.ts";
@@ -25,6 +24,13 @@ export interface ReloadParts {
   readonly configFile: string;
   /** Reads the files as they are now. */
   load(): Settings;
+  readonly observe?: ObserveConfig | undefined;
+}
+
+/** For whoever wants to know who reads what of a config: sees settings and revisions before anybody else, and may put others in their place. */
+export interface ObserveConfig {
+  settings(settings: Settings): Settings;
+  revision(revision: Revision): Revision;
 }
 
 /** A text that cannot be read may be half of one: it counts when it has stayed so. */
@@ -53,7 +59,8 @@ export async function storeRevision(parts: ReloadParts, settings: Settings, chan
     },
     "locked",
   );
-  return revisionOf(settings, number);
+  const revision = revisionOf(settings, number);
+  return parts.observe?.revision(revision) ?? revision;
 }
 
 /** Takes what the config says now, as a whole or not at all. */
@@ -140,11 +147,6 @@ export class Reload {
       .transact("reject config", (tx) => revisions.recordIn(tx, entry, true), "locked")
       .catch((error: unknown) => log.warn("the rejection could not be stored", { code: asFailure(error).code }));
   }
-}
-
-/** The files whose change is a reason to look again. */
-export function watchedFiles(home: string, configFile: string): string[] {
-  return [configFile, join(home, ".env")];
 }
 
 /** Loudly, and each by name: the others run on. */

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { wakeHeldTurns } from "../acts/hold-turn.ts";
 import { restartTurns } from "../acts/restart-turns.ts";
 import type { AgentControl } from "../edges/api/agents-routes.ts";
@@ -10,10 +11,21 @@ import { Personalities } from "../records/agents/personality.ts";
 import { AgentRegistry } from "../records/agents/registry.ts";
 import { standstillOf } from "../records/agents/standstill.ts";
 import { configFileOf, editConfig } from "../settings/edit-config.ts";
-import type { Whereabouts } from "../settings/home.ts";
+import { homeOf, type Whereabouts } from "../settings/home.ts";
 import { loadSettings, type Settings } from "../settings/load-settings.ts";
-import { watchFiles } from "../settings/watch-files.ts";
-import { Reload, type ReloadParts, storeRevision, tellQuarantined, watchedFiles } from "./reload.ts";
+import { type FileLooks, looksOf, watchFiles } from "../settings/watch-files.ts";
+import { Reload, type ReloadParts, storeRevision, tellQuarantined } from "./reload.ts";
+
+/** The files whose change is a reason to look again. */
+function watchedFiles(where: Whereabouts): string[] {
+  return [configFileOf(where, process.env), join(homeOf(where, process.env), ".env")];
+}
+
+/** Reads the settings, and how their files looked just before. */
+export function loadWatched(where: Whereabouts): { readonly settings: Settings; readonly looks: FileLooks } {
+  const looks = looksOf(watchedFiles(where));
+  return { settings: loadSettings(where, process.env), looks };
+}
 
 type TenantParts = Omit<ReloadParts, "revisions" | "load" | "configFile">;
 
@@ -22,36 +34,39 @@ export class Tenants {
   readonly agents: AgentRegistry;
   readonly personalities: Personalities;
   readonly #where: Whereabouts;
+  readonly #looks: FileLooks;
   readonly #parts: ReloadParts;
   readonly #reload: Reload;
   readonly #watching = new AbortController();
 
-  private constructor(where: Whereabouts, parts: ReloadParts, agents: AgentRegistry, home: string) {
+  private constructor(where: Whereabouts, looks: FileLooks, parts: ReloadParts, agents: AgentRegistry, home: string) {
     this.#where = where;
+    this.#looks = looks;
     this.#parts = parts;
     this.agents = agents;
     this.personalities = new Personalities(home);
     this.#reload = new Reload(parts, agents, () => this.#wakeSoon());
   }
 
-  static async open(where: Whereabouts, settings: Settings, given: TenantParts): Promise<Tenants> {
+  /** `looks`: of the watched files, before the settings were read from them. */
+  static async open(where: Whereabouts, looks: FileLooks, settings: Settings, given: TenantParts): Promise<Tenants> {
     const parts: ReloadParts = {
       ...given,
       revisions: new ConfigRevisions(given.store),
       configFile: configFileOf(where, process.env),
-      load: () => loadSettings(where, process.env),
+      load: () => {
+        const settings = loadSettings(where, process.env);
+        return given.observe?.settings(settings) ?? settings;
+      },
     };
     const first = await storeRevision(parts, settings, ["as it was when the daemon started"]);
     tellQuarantined(given.log, settings);
-    return new Tenants(where, parts, new AgentRegistry(first), settings.home);
+    return new Tenants(where, looks, parts, new AgentRegistry(first), settings.home);
   }
 
   /** From now on a change of the files is noticed. */
   watch(): void {
-    const files = watchedFiles(this.agents.current.settings.home, this.#parts.configFile);
-    void watchFiles(files, () => this.#reload.changed(), this.#watching.signal);
-    // Between reading them and watching them something may have happened.
-    void this.#reload.changed();
+    void watchFiles(watchedFiles(this.#where), this.#looks, () => this.#reload.changed(), this.#watching.signal);
   }
 
   stop(): void {

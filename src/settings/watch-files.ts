@@ -7,10 +7,15 @@ const QUIET_MS = 60;
 
 /**
  * Calls `changed` after one of the files was written, replaced, made or removed, one call at a time, until the signal aborts. Looks
- * instead of being told: this works on every filesystem, across containers, and with editors that swap files.
+ * instead of being told, from how they looked when they were read: this works on every filesystem, across containers, and with editors that swap files.
  */
-export async function watchFiles(files: readonly string[], changed: () => Promise<void>, signal: AbortSignal): Promise<void> {
-  let seen = looksOf(files);
+export async function watchFiles(
+  files: readonly string[],
+  from: FileLooks,
+  changed: () => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  let seen = from;
   while (!signal.aborted) {
     await sleep(EVERY_MS, undefined, { signal, ref: false }).catch(() => {});
     let now = looksOf(files);
@@ -24,7 +29,10 @@ export async function watchFiles(files: readonly string[], changed: () => Promis
   }
 }
 
-function looksOf(files: readonly string[]): string {
+/** How files look now. Taken before they are read, so that no change falls between reading and watching. */
+export type FileLooks = string;
+
+export function looksOf(files: readonly string[]): FileLooks {
   return files
     .map((file) => {
       // A link is followed, so that what it points to is watched, and where it points.
