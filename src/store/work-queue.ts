@@ -250,7 +250,7 @@ export class WorkQueue {
   async cancelAll(tx: Tx, ids: readonly number[]): Promise<Set<number>> {
     // Locked in one order, so that two who remove the same items do not wait for each other.
     await tx.all`select id from work where id in ${list(ids)} order by id ${this.#engine.dialect.forUpdate}`;
-    const rows = await tx.all<LaneRow>`delete from work where id in ${list(ids)} returning id, lane`;
+    const rows = await tx.all<LaneRow>`delete from work where id in ${list(ids)} returning lane, id`;
     await this.#advance(tx, rows);
     return new Set(rows.map((row) => row.id));
   }

@@ -87,7 +87,7 @@ async function walk(script: string): Promise<{ status: string; body: string }[]>
   }
 }
 
-test.each(["access", "pools", "claims", "mailbox", "agreements"])("the commands in the README of %s do what it says", async (room) => {
+test.each(["access", "pools", "claims", "mailbox", "agreements", "sessions"])("the commands in the README of %s do what it says", async (room) => {
   const script = walkOf(room);
   const steps = stepsOf(script);
   expect(script.match(/\bcurl\b/g), "every curl says what it answers").toHaveLength(steps.length);
