@@ -20,7 +20,7 @@ const MCP = "tools of MCP servers";
 
 /** What an agent says for itself, and all agents together where it does not. */
 const inherited = {
-  model: read("The model that answers, as <provider>/<model>.", "drivers/dispatch", "daemon"),
+  model: read("The model that answers, as <provider>/<model>.", "drivers/dispatch", "drivers/intake", "daemon"),
   personality: read("What the model is told about itself.", "records/agents"),
   tools: read("What may be called: a profile, a list, or {profile, also_allow, allow, deny, ask}.", "deciders/policy"),
   budget: awaited("How much may be spent.", BUDGETS),
@@ -45,10 +45,16 @@ export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
   owners: read("Who may approve, pair and command in chats, as <platform>:<sender id>.", "drivers/intake"),
   "identities.*": read("The same person on several platforms.", "deciders/routing"),
   "providers.*": awaited("A provider of models: its type, address and key.", PROVIDERS),
-  "agents.*.default": read("Answers what no binding takes.", "deciders/routing", "records/agents"),
-  "agents.*.state": read("active, paused or archived; `guildhall agents` writes it.", "records/agents"),
+  "agents.*.default": read("Answers what no binding takes.", "deciders/routing"),
+  "agents.*.state": read(
+    "active, paused or archived; `guildhall agents` writes it.",
+    "records/agents",
+    "records/access",
+    "drivers/intake",
+    "deciders/policy",
+  ),
   ...below("agents.*", inherited),
-  "agents.*.roles": read("By which mail to role:<role> reaches it.", "records/access"),
+  "agents.*.roles": read("By which mail to role:<role> reaches it.", "records/access", "records/mailbox"),
   "agents.*.shared_paths": awaited("Folders beside its workspace.", "tools that read and write files"),
   "agents.*.subagents": awaited("Whom it may delegate to, and how far.", DELEGATION),
   "agents.*.sees": read("Other agents whose tasks and sessions it may search.", "records/sessions"),
