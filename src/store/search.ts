@@ -1,4 +1,5 @@
 import { encodeScope, type Scope, scopeUpperBound } from "../kernel/scope.ts";
+import { TimeSlice } from "../kernel/time-slice.ts";
 import type { Engine, Tx } from "./engine.ts";
 import { scopeKey } from "./keys.ts";
 import { operatorQuery, plainQuery, type SearchNode, toFts5, toTsquery } from "./search-query.ts";
@@ -80,7 +81,14 @@ export class Search {
     if (!node || request.scopes.length === 0) return [];
     const rows = await this.#rows(node, request.collection, within(request.scopes), request.limit);
     const words = new Set(termsOf(request.text));
-    return rows.map((row) => ({ id: row.id, score: row.score, snippet: snippetOf(row.body, words), at: row.at }));
+    const slice = new TimeSlice();
+    const hits: SearchHit[] = [];
+    for (const row of rows) {
+      // In a long text that has the words at its end, or only by their beginnings, looking for a snippet takes milliseconds.
+      if (slice.isOver) await slice.next();
+      hits.push({ id: row.id, score: row.score, snippet: snippetOf(row.body, words), at: row.at });
+    }
+    return hits;
   }
 
   #rows(node: SearchNode, collection: string, scopes: SqlFragment, limit: number): Promise<HitRow[]> {

@@ -1,8 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { modelRegistry } from "../../src/abilities/models/model-registry.ts";
+import { wakeHeldTurns } from "../../src/acts/hold-turn.ts";
 import { TURN_WORK } from "../../src/acts/work-kinds.ts";
 import { Dispatcher } from "../../src/drivers/dispatch/dispatcher.ts";
 import { takeTurn } from "../../src/drivers/dispatch/take-turn.ts";
@@ -85,6 +87,23 @@ describe.each(PLACES)("a turn that is being answered on %s", (_name, makePlace) 
     await new TalkingHouse(await place.open(), CONFIG).ask("/stop", { id: "stop" });
     await model.aborted.promise;
     expect(await readRun(store.read, runId)).toMatchObject({ status: "failed", error: { code: "run.stopped" } });
+  });
+
+  test("that waits for a paused agent is stopped too, and is not taken up when the agent goes on", async () => {
+    house.reconfigure({ ...CONFIG, agents: { main: { model: "test/patient", state: "paused" } } });
+    const model = new Patient();
+    answerWith(model, 600_000);
+    const { runId } = await house.send("hello");
+    while ((await readRun(store.read, runId))?.status !== "waiting") await sleep(10);
+    expect(await house.ask("/status")).toContain("agent: main (paused: the config says `state: paused`)");
+    expect(await house.ask("/stop")).toBe("Stopped.");
+    house.reconfigure(CONFIG);
+    await wakeHeldTurns(store, () => false);
+    const next = await house.send("again");
+    await model.asked.promise;
+    expect(await readRun(store.read, runId)).toMatchObject({ status: "failed", error: { code: "run.stopped" } });
+    expect(await readRun(store.read, next.runId)).toMatchObject({ status: "running" });
+    expect(await store.read.all`select 1 from held_turns`).toEqual([]);
   });
 
   test("commits nothing after it was stopped, also when its model does not listen", async () => {

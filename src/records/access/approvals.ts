@@ -49,9 +49,9 @@ const EXPIRED_AT_ONCE = 100;
 const COLUMNS = code(`id, run_id, agent, tool, args, hash, asked_of, asked_at, expires_at, answered_by, answered_at, used_at,
   case when state in ('asked', 'approved') and used_at is null and expires_at <= now_ms() then 'expired' else state end as state`);
 
-/** What an approval is bound to: this tool with these arguments. */
-export function callHash(tool: string, args: unknown): string {
-  return sha256(canonicalJson({ tool, args }));
+/** What an approval is bound to: this agent's call of this tool with these arguments. */
+export function callHash({ agent, tool, args }: Pick<Question, "agent" | "tool" | "args">): string {
+  return sha256(canonicalJson({ agent, tool, args: args ?? null }));
 }
 
 /**
@@ -75,7 +75,7 @@ export class Approvals {
 
   async askIn(tx: Tx, { run, agent, tool, args, askedOf, expiresMs }: Question): Promise<string> {
     const id = this.#newId();
-    const hash = callHash(tool, args);
+    const hash = callHash({ agent, tool, args });
     await tx.run`insert into approvals (id, run_id, agent, tool, args, hash, asked_of, state, asked_at, expires_at)
       values (${id}, ${run}, ${agent}, ${tool}, ${canonicalJson(args ?? null)}, ${hash}, ${askedOf}, 'asked', now_ms(),
         now_ms() + cast(${Math.round(expiresMs)} as bigint))`;
