@@ -5,6 +5,7 @@ import { approvalCommands } from "./approval-commands.ts";
 import { canCommands } from "./can-commands.ts";
 import { claimCommands } from "./claim-commands.ts";
 import { configCommands } from "./config-commands.ts";
+import { doctorCommands } from "./doctor-commands.ts";
 import { guardCommands } from "./guard-commands.ts";
 import { mailCommands } from "./mail-commands.ts";
 import { poolCommands } from "./pool-commands.ts";
@@ -76,6 +77,7 @@ function commands(done: (exit: number) => void): Command {
   configCommands(program, done);
   agentsCommands(program, done);
   tokenCommands(program, done);
+  doctorCommands(program, done);
   poolCommands(program, done);
   claimCommands(program, done);
   mailCommands(program, done);

@@ -50,6 +50,8 @@ export interface DaemonOptions extends Whereabouts {
   readonly port?: number | undefined;
   readonly logLevel?: LogLevel;
   readonly reached?: ReachedPoint;
+  /** Models besides our own: of the program around us, or of a self-test. */
+  readonly providers?: readonly Provider[];
   readonly observe?: ObserveConfig;
 }
 

@@ -1,0 +1,133 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Approvals } from "../../../records/access/approvals.ts";
+import type { Workspace } from "../../../records/workspaces/workspace.ts";
+import { Actor } from "./actor.ts";
+import type { Canaries } from "./canaries.ts";
+import { openMcp } from "./mcp-connection.ts";
+
+/** A word that is in everything that is planted, to be searched for. */
+export const WORD = "rendezvous";
+
+/** One agent, what is its own, and the names by which others could ask for it. */
+export interface Tenant {
+  readonly id: string;
+  readonly actor: Actor;
+  readonly canaries: Canaries;
+  readonly workspace: Workspace;
+  readonly runId: string;
+  readonly sessionKey: string;
+  readonly pool: string;
+  readonly entryKey: string;
+  readonly mailId: string;
+  readonly mailFence: number;
+  readonly waitingMailId: string;
+  readonly proposalId: string;
+  readonly proposalHash: string;
+  readonly approvalId: string;
+  readonly tokenId: string;
+  readonly claim: { readonly resource: string; readonly fence: number };
+  readonly mcpSession: string;
+  /** Places in the operator's lists of everything, from which others could try to go on. */
+  readonly cursors: { readonly sessions: readonly string[]; readonly claims: readonly string[] };
+  /** Requests it has made with an idempotency key, as others could repeat them. */
+  readonly keyed: readonly { readonly path: string; readonly body: unknown; readonly key: string }[];
+}
+
+export interface PlantParts {
+  readonly url: string;
+  readonly home: string;
+  readonly operator: Actor;
+  readonly approvals: Approvals;
+  readonly chance: () => string;
+}
+
+/** Where all agents are spoken to alike: only the agent tells their sessions apart. */
+const SAME_PLACE = { platform: "isolation", chat: "same-chat", peer: "same-peer", chat_type: "dm" };
+
+export async function tell(operator: Actor, agent: string, id: string, text: string): Promise<{ runId: string; sessionKey: string }> {
+  const sent = await operator.must<{ runId: string; sessionKey: string }>("POST", "/api/messages", { ...SAME_PLACE, id, agent, text });
+  for (;;) {
+    const { status } = await operator.must<{ status: string }>("GET", `/api/runs/${sent.runId}`);
+    if (!["queued", "running", "waiting"].includes(status)) return sent;
+    await sleep(20);
+  }
+}
+
+/** Gives an agent something of every kind that the product has. */
+export async function plant(parts: PlantParts, id: string, canaries: Canaries, workspace: Workspace): Promise<Tenant> {
+  const { url, home, operator, approvals, chance } = parts;
+  const created = await operator.must<{ id: string; token: string }>("POST", "/api/tokens", { scope: `agent:${id}` });
+  const actor = new Actor(id, url, created.token);
+
+  await workspace.write("secret.txt", `${WORD} ${canaries.of("workspace")}`);
+  const own = join(home, "agents", id);
+  mkdirSync(join(own, "memory"), { recursive: true, mode: 0o700 });
+  writeFileSync(join(own, "memory", "MEMORY.md"), canaries.of("memory"), { mode: 0o600 });
+  writeFileSync(join(own, "SOUL.md"), canaries.of("soul"), { mode: 0o600 });
+
+  const { runId, sessionKey } = await tell(operator, id, chance(), `${WORD} ${canaries.of("session")}`);
+
+  const pool = `private-${id}`;
+  const entryKey = "findings";
+  await operator.must("POST", "/api/pools", { name: pool, readers: [id], writers: [id] });
+  const batch = { path: `/api/pools/${pool}/batch`, body: { writes: [{ key: entryKey, value: canaries.of("pool") }] }, key: chance() };
+  await actor.must("POST", batch.path, batch.body, { "idempotency-key": batch.key });
+
+  const receive = { path: "/api/mail/receive", body: { max: 1, visibility_ms: 3_600_000 }, key: chance() };
+  const first = await operator.must<{ id: string }>("POST", "/api/mail", { to: id, type: WORD, content: canaries.of("mail") });
+  const { mail } = await actor.must<{ mail: { fence: number }[] }>("POST", receive.path, receive.body, { "idempotency-key": receive.key });
+  const waiting = await operator.must<{ id: string }>("POST", "/api/mail", { to: id, type: WORD, content: canaries.of("waiting mail") });
+
+  const subject = `${WORD} ${canaries.of("proposal")}`;
+  const proposal = await actor.must<{ id: string; hash: string }>("POST", "/api/proposals", {
+    subject,
+    electorate: [id],
+    rule: "all",
+    deadline_ms: 3_600_000,
+  });
+  const approvalId = await approvals.ask({
+    run: runId,
+    agent: id,
+    tool: "terminal",
+    args: { command: canaries.of("approval") },
+    askedOf: "owners",
+    expiresMs: 3_600_000,
+  });
+  // Names of claims are common ground; what is its own is the right to renew and release.
+  const claim = await actor.must<{ resource: string; fence: number }>("POST", "/api/claims", {
+    resource: `isolation/${id}`,
+    ttl_ms: 3_600_000,
+  });
+  return {
+    id,
+    actor,
+    canaries,
+    workspace,
+    runId,
+    sessionKey,
+    pool,
+    entryKey,
+    mailId: first.id,
+    mailFence: mail[0]?.fence ?? 1,
+    waitingMailId: waiting.id,
+    proposalId: proposal.id,
+    proposalHash: proposal.hash,
+    approvalId,
+    tokenId: created.id,
+    claim: { resource: claim.resource, fence: claim.fence },
+    mcpSession: await openMcp(actor),
+    cursors: { sessions: [], claims: [] },
+    keyed: [batch, receive],
+  };
+}
+
+/** Once everybody has something: the operator's lists in parts of one, and where they go on. */
+export async function cursorsOf(operator: Actor): Promise<Tenant["cursors"]> {
+  const next = async (room: string): Promise<string[]> => {
+    const { next: cursor } = await operator.must<{ next: string | null }>("GET", `/api/${room}?limit=1`);
+    return cursor === null ? [] : [cursor];
+  };
+  return { sessions: await next("sessions"), claims: await next("claims") };
+}
