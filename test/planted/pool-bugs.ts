@@ -61,6 +61,13 @@ export const POOL_BUGS: readonly PlantedBug[] = [
     ...rests,
   },
   {
+    name: "an absence counts only where a log is kept",
+    file: "src/records/pools/read-entries.ts",
+    from: "else if (options.reads || caller.run !== null) await",
+    to: "else if (options.reads) await",
+    ...rests,
+  },
+  {
     name: "the commit of one call forgets what another has read",
     file: READ_LOG,
     from: "of this.#flushed.get(tx) ?? []) {",
