@@ -85,7 +85,7 @@ async function sideOf(side: RoutesSide, router: Router, bindings: readonly Bindi
       return plain((address) => router.explain(address).agent);
     case "scan": {
       const ranked = rulesOf(bindings);
-      return plain((address) => ranked.find((rule) => missOf(rule.asks, address) === null)?.binding.agent ?? "main");
+      return plain((address) => ranked.find((rule) => missOf(rule, address) === null)?.binding.agent ?? "main");
     }
     case "map": {
       const byChat = new Map(bindings.flatMap(({ chat, agent }) => (chat === null ? [] : [[chat, agent]])));

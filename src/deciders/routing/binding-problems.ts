@@ -42,7 +42,7 @@ export function bindingProblems(input: RoutingInput, stateOf: (agent: string) =>
  * it there asks for no more than it does, and so beats it everywhere. What wins there can win.
  */
 function unreachable(rule: Rule, tree: RuleTree, nameOf: (index: number) => string): BindingProblem[] {
-  const winners = new Set(barest(rule.asks).map((address) => tree.first(address)));
+  const winners = new Set(barest(rule).map((address) => tree.first(address)));
   if (winners.has(rule)) return [];
   const taken = [...winners].filter((winner) => winner !== null).sort((a, b) => a.index - b.index);
   const [first] = taken;
@@ -54,7 +54,7 @@ function unreachable(rule: Rule, tree: RuleTree, nameOf: (index: number) => stri
     return [{ ...found, code: "binding.shadowed", message, fix: "Remove it, or one of those." }];
   }
   const winner = `${nameOf(first.index)} (${bindingInWords(first.binding)})`;
-  if (isSame(rule.asks, first.asks)) {
+  if (isSame(rule, first)) {
     const message = `${nameOf(rule.index)} is never used: ${winner} asks for the same and stands first`;
     return [{ ...found, code: "binding.duplicate", message, fix: "Remove one of the two." }];
   }
@@ -80,7 +80,8 @@ function barest(asks: Conditions): Address[] {
 }
 
 function isSame(a: Conditions, b: Conditions): boolean {
-  const plain = (asks: Conditions): string => JSON.stringify({ ...asks, roles: asks.roles && [...new Set(asks.roles)].sort() });
+  const plain = ({ platform, account, guild, chat, topic, chatType, peer, roles }: Conditions): string =>
+    JSON.stringify([platform, account, guild, chat, topic, chatType, peer, roles && [...new Set(roles)].sort()]);
   return plain(a) === plain(b);
 }
 

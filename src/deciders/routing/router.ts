@@ -45,7 +45,7 @@ export class Router {
     const rules = rulesOf(input.bindings);
     this.#tree = new RuleTree(rules);
     this.#inFile = rules.toSorted((a, b) => a.index - b.index);
-    this.#ofPlatform = Map.groupBy(this.#inFile, (rule) => rule.asks.platform);
+    this.#ofPlatform = Map.groupBy(this.#inFile, (rule) => rule.platform);
     this.#unmatched = routeUnmatched(input.agents, input.unrouted);
     this.#unmatchedAtHome = routeUnmatched(input.agents, "default");
     this.#made = new Array(input.bindings.length);
@@ -92,7 +92,7 @@ export class Router {
 
   #lineFor(rule: Rule, winner: Rule | null, address: Address): RouteLine {
     const { binding, line } = this.#inWords(rule);
-    const miss = missOf(rule.asks, address);
+    const miss = missOf(rule, address);
     if (miss !== null) return { binding, line, hit: false, why: missInWords(rule, miss, address) };
     if (winner === null || rule === winner) return { binding, line, hit: true, why: winInWords(rule, this.#inWords(rule).name) };
     return { binding, line, hit: false, why: lossInWords(rule, winner, this.#inWords(winner).name) };

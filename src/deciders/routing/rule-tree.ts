@@ -10,11 +10,11 @@ const FEW = 4;
 
 /** Rules that an address may fit. A way from the top passes at most one node for each field. */
 interface Node {
-  /** The rank of the best rule below. */
-  readonly best: number;
-  /** Null: it has `rules`, and no more below it. */
+  /** The best rule below. */
+  readonly best: Rule;
+  /** Null: it has only `best` and `others`, and no more below it. */
   readonly field: Field | null;
-  readonly rules: readonly Rule[];
+  readonly others: readonly Rule[];
   /** By what they name; a rule with several roles is below each of them. */
   readonly named: ReadonlyMap<string, Node>;
   /** Those that ask for the field, whatever it is. */
@@ -24,6 +24,7 @@ interface Node {
 }
 
 const NOTHING: ReadonlyMap<string, Node> = new Map();
+const NONE: readonly Rule[] = [];
 
 /**
  * Finds the rules that an address fits without looking at the others: the time depends on how the rules differ in kind, not on how many
@@ -38,7 +39,7 @@ export class RuleTree {
   }
 
   first(address: Address): Rule | null {
-    return firstBelow(this.#top, address, null);
+    return this.#top === null ? null : firstBelow(this.#top, address, null);
   }
 
   /** All that fit, in the order of their rank; of very many, any so many. */
@@ -49,33 +50,41 @@ export class RuleTree {
   }
 }
 
-function firstBelow(node: Node | null | undefined, address: Address, found: Rule | null): Rule | null {
-  if (!node || (found !== null && found.rank < node.best)) return found;
-  if (node.field === null) {
-    for (const rule of node.rules) {
-      if (found !== null && found.rank < rule.rank) return found;
-      if (missOf(rule.asks, address) === null) return rule;
-    }
-    return found;
-  }
+/** Whatever is found has a better rank than `found`. What no better rule stands below is not looked at. */
+function firstBelow(node: Node, address: Address, found: Rule | null): Rule | null {
+  if (found !== null && found.rank < node.best.rank) return found;
+  if (node.field === null) return firstAmong(node, address, found);
   let first = found;
   if (node.field === "roles") {
-    for (const role of address.roles) first = firstBelow(node.named.get(role), address, first);
-    if (address.roles.length > 0) first = firstBelow(node.present, address, first);
+    for (const role of address.roles) {
+      const below = node.named.get(role);
+      if (below !== undefined) first = firstBelow(below, address, first);
+    }
+    if (node.present !== null && address.roles.length > 0) first = firstBelow(node.present, address, first);
   } else {
     const value = fieldOf(address, node.field);
     if (value !== null) {
-      first = firstBelow(node.named.get(value), address, first);
-      first = firstBelow(node.present, address, first);
+      const below = node.named.get(value);
+      if (below !== undefined) first = firstBelow(below, address, first);
+      if (node.present !== null) first = firstBelow(node.present, address, first);
     }
   }
-  return firstBelow(node.open, address, first);
+  return node.open === null ? first : firstBelow(node.open, address, first);
+}
+
+function firstAmong(node: Node, address: Address, found: Rule | null): Rule | null {
+  if (missOf(node.best, address) === null) return node.best;
+  for (const rule of node.others) {
+    if (found !== null && found.rank < rule.rank) return found;
+    if (missOf(rule, address) === null) return rule;
+  }
+  return found;
 }
 
 function collect(node: Node | null | undefined, address: Address, found: Set<Rule>, limit: number): void {
   if (!node || found.size >= limit) return;
   if (node.field === null) {
-    for (const rule of node.rules) if (found.size < limit && missOf(rule.asks, address) === null) found.add(rule);
+    for (const rule of [node.best, ...node.others]) if (found.size < limit && missOf(rule, address) === null) found.add(rule);
     return;
   }
   const value = node.field === "roles" ? null : fieldOf(address, node.field);
@@ -107,22 +116,23 @@ function fieldOf(address: Address, field: Exclude<Field, "roles">): string | nul
 function divide(rules: readonly Rule[], from: number): Node | null {
   const [first] = rules;
   if (first === undefined) return null;
-  const next = FIELDS.findIndex((field, index) => index >= from && rules.some((rule) => rule.asks[field] !== null));
+  const next = FIELDS.findIndex((field, index) => index >= from && rules.some((rule) => rule[field] !== null));
   const field = FIELDS[next];
-  if (rules.length < FEW || field === undefined) return { best: first.rank, field: null, rules, named: NOTHING, present: null, open: null };
+  if (rules.length < FEW || field === undefined)
+    return { best: first, field: null, others: rules.length === 1 ? NONE : rules.slice(1), named: NOTHING, present: null, open: null };
   const named = new Map<string, Rule[]>();
   const present: Rule[] = [];
   const open: Rule[] = [];
   for (const rule of rules) {
-    const asked = rule.asks[field];
+    const asked = rule[field];
     if (asked === null) open.push(rule);
     else if (asked === ANY || asked.length === 0) present.push(rule);
     else for (const value of new Set(typeof asked === "string" ? [asked] : asked)) listIn(named, value).push(rule);
   }
   return {
-    best: first.rank,
+    best: first,
     field,
-    rules: [],
+    others: NONE,
     named: new Map(Array.from(named, ([value, below]) => [value, divide(below, next + 1) as Node])),
     present: divide(present, next + 1),
     open: divide(open, next + 1),

@@ -1,6 +1,6 @@
 import type { Binding } from "../../contract/bindings.ts";
 import type { Address } from "./address.ts";
-import { ANY, BINDING_TIERS, type BindingTier, type Miss, type Rule } from "./rule.ts";
+import { BINDING_TIERS, type BindingTier, type Conditions, type Miss, type Rule } from "./rule.ts";
 
 /** `telegram -100123456, topic 42 → coder`. */
 export function bindingInWords(binding: Binding): string {
@@ -21,7 +21,7 @@ export function conditionsInWords({ platform, account, guild, chat, topic, chatT
 }
 
 /** Why the address does not fit the rule. */
-export function missInWords({ asks }: Rule, miss: Miss, address: Address): string {
+export function missInWords(asks: Conditions, miss: Miss, address: Address): string {
   switch (miss) {
     case "platform":
       return "another platform";
@@ -60,9 +60,9 @@ const NAMED_BY_TIER: Readonly<Record<BindingTier, string>> = {
 };
 
 /** `line 21 names this topic, and …`, with everything that the tier does not tell. */
-export function winInWords({ tier, asks }: Rule, name: string): string {
-  const withRoles = tier === "guild+type" && asks.chatType === null;
-  const accountToo = tier === "platform" && asks.account !== null && asks.account !== ANY;
-  const named = withRoles ? "this guild and a role of the sender" : accountToo ? "this platform and account" : NAMED_BY_TIER[tier];
+export function winInWords(rule: Rule, name: string): string {
+  const withRoles = rule.tier === "guild+type" && rule.chatType === null;
+  const accountToo = rule.tier === "platform" && rule.account !== null;
+  const named = withRoles ? "this guild and a role of the sender" : accountToo ? "this platform and account" : NAMED_BY_TIER[rule.tier];
   return `${name} names ${named}, and no rule that matches is more specific`;
 }

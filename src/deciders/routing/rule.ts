@@ -22,10 +22,9 @@ export interface Conditions {
 }
 
 /** A binding with its place among the others. The place does not depend on the address: of those that match, the first wins. */
-export interface Rule {
+export interface Rule extends Conditions {
   readonly index: number;
   readonly binding: Binding;
-  readonly asks: Conditions;
   readonly tier: BindingTier;
   /** How many fields it names. */
   readonly names: number;
@@ -58,7 +57,7 @@ function hasOneOf(wanted: readonly string[], roles: readonly string[]): boolean 
 export function rulesOf(bindings: readonly Binding[]): Rule[] {
   const unranked = bindings.map((binding, index) => {
     const asks = conditionsOf(binding);
-    return { index, binding, asks, tier: tierOf(asks), names: countNamed(asks) };
+    return { ...asks, index, binding, tier: tierOf(asks), names: countNamed(asks) };
   });
   const before = (a: (typeof unranked)[number], b: (typeof unranked)[number]): number =>
     BINDING_TIERS.indexOf(a.tier) - BINDING_TIERS.indexOf(b.tier) || b.names - a.names || a.index - b.index;
