@@ -7,10 +7,12 @@ import { roomOf } from "./architecture.ts";
 const ASKED_BY_OTHERS = ["contract", "kernel"];
 /** Files that carry values from the config to agents, show them or compare them: nothing acts on what they read. */
 const CARRYING = /^records\/agents\/(agent|agent-view|config-changes)\.ts$|^edges\/api\/serve\.ts$|^settings\//;
+/** What is read of agents rather than of the config they were made from stands below this. */
+export const MADE_AGENT = "agent";
 /** Who reads for nobody. */
 export const CARRIED = "carried";
 
-/** Under which key of the config each field of an agent stands. What an agent inherits stands there for everybody too. */
+/** Under which key of the config each field of an agent stands. */
 const FIELDS: Readonly<Record<string, string>> = {
   model: "model",
   personality: "personality",
@@ -43,12 +45,12 @@ export class ConfigRecorder implements ObserveConfig {
   readonly settings: ObserveConfig["settings"] = (settings) => ({ ...settings, config: this.#watched(settings.config, [], (key) => key) });
 
   readonly revision: ObserveConfig["revision"] = (revision) => {
-    const agents = [...revision.agents].map(([id, agent]) => [id, this.#watchedAgent(id, agent)] as const);
+    const agents = [...revision.agents].map(([id, agent]) => [id, this.#watchedAgent(agent)] as const);
     return { ...revision, agents: new Map(agents) };
   };
 
-  #watchedAgent(id: string, agent: Agent): Agent {
-    return this.#watched(agent, ["agents", id], (key) => FIELDS[key] ?? null);
+  #watchedAgent(agent: Agent): Agent {
+    return this.#watched(agent, [MADE_AGENT], (key) => FIELDS[key] ?? null);
   }
 
   #watched<T extends object>(target: T, path: readonly string[], named: (key: string) => string | null): T {

@@ -60,4 +60,11 @@ export const SETTINGS_BUGS: readonly PlantedBug[] = [
     to: "model.stream(request, signal)",
     tests: ["src/abilities/models/redacted-models.test.ts"],
   },
+  {
+    name: "a key of the config is read by nobody",
+    file: "src/deciders/routing/session-key.ts",
+    from: "own?.group_scope ?? config.group_scope ?? DEFAULT_SCOPES.groupScope",
+    to: "own?.group_scope ?? DEFAULT_SCOPES.groupScope",
+    tests: ["test/scenarios/config-readers.test.ts"],
+  },
 ];

@@ -5,13 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { type ConfigReader, readerOf } from "../../src/contract/config-readers.ts";
 import { type Daemon, startDaemon } from "../../src/daemon/daemon.ts";
-import { CARRIED, ConfigRecorder } from "../config-recorder.ts";
+import { CARRIED, ConfigRecorder, MADE_AGENT } from "../config-recorder.ts";
 import { EVERY_KEY } from "../examples/every-key.ts";
 import { schemaLeaves } from "../schema-leaves.ts";
 
 /** Read before a config can be watched: where the store is, is a question of the settings themselves. */
 const READ_BEFORE = ["store"];
-const INHERITED = ["model", "personality", "budget", "sandbox", "dm_scope", "group_scope", "memory_scope", "workspace_scope"];
 const CHANNEL_NAMES = /^bindings\.(telegram|discord|slack|whatsapp|webhook|web|terminal)$/;
 
 const leaves = schemaLeaves();
@@ -89,12 +88,15 @@ function lineOf(leaf: string): ConfigReader {
   return readerOf(leaf.split(".")) as ConfigReader;
 }
 
-/** Who reads what is written under this key. What an agent inherits is read where the agent is asked for it. */
+/** Who reads what is written under this key: in the config, or of the agents into which it was carried. */
 function readersOf(leaf: string): string[] {
-  const key = asRead(leaf);
-  const keys = INHERITED.includes(key.split(".")[0] as string) ? [key, `agents.*.${key}`] : [key];
-  const found = [...recorder.reads].flatMap(([read, rooms]) => (keys.some((one) => matches(one, read)) ? [...rooms] : []));
-  return [...new Set(found)].filter((room) => room !== CARRIED);
+  const direct = roomsThatRead(asRead(leaf));
+  const carried = direct.includes(CARRIED) ? roomsThatRead(asRead(leaf).replace(/^(agents\.\*\.)?/, `${MADE_AGENT}.`)) : [];
+  return [...new Set([...direct, ...carried])].filter((room) => room !== CARRIED);
+}
+
+function roomsThatRead(key: string): string[] {
+  return [...recorder.reads].flatMap(([read, rooms]) => (matches(key, read) ? [...rooms] : []));
 }
 
 /** Shorthands come to the same values: under which key those are found. */
