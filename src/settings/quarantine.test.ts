@@ -1,9 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: names in the config are written like this
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { WHOLE_CONFIG, WHOLE_ENVIRONMENT } from "../../test/examples/whole-config.ts";
 import type { Environment } from "./home.ts";
 import { inspectSettings, type LoadOptions, loadSettings, type Settings } from "./load-settings.ts";
 
@@ -18,17 +17,7 @@ function load(yaml: string, environment: Environment = {}, options: LoadOptions 
   return loadSettings({ home }, environment, options);
 }
 
-describe("the whole config", () => {
-  test("loads without a problem", () => {
-    mkdirSync(join(home, "team-docs"));
-    const settings = load(WHOLE_CONFIG, WHOLE_ENVIRONMENT);
-    expect([...settings.quarantined]).toEqual([]);
-    expect(settings.warnings).toEqual([]);
-    expect(settings.config.providers.local?.api_key?.reveal()).toBe("local-key-of-a-provider");
-    expect(settings.config.agents.coder?.env.API_TOKEN?.reveal()).toBe("coder-token-of-an-agent");
-    expect(settings.originOf(["providers", "local", "api_key"])).toEqual({ line: 17, column: 82 });
-  });
-
+describe("a config", () => {
   test("may be JSON, with or without tabs", () => {
     const json = { agents: { main: { default: true, env: { A: "${B}" } }, ops: null }, server: { port: 1 } };
     for (const indent of [undefined, 2, "\t"]) {

@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { Validator } from "@cfworker/json-schema";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { WHOLE_CONFIG, WHOLE_ENVIRONMENT } from "../../test/examples/whole-config.ts";
-import { checkConfig, configSchemaAsJson } from "./local-config.ts";
-import { explainKey } from "./local-explain.ts";
+import { checkConfig, configSchemaAsJson } from "../src/daemon/local-config.ts";
+import { explainKey } from "../src/daemon/local-explain.ts";
+import { loadSettings } from "../src/settings/load-settings.ts";
+import { WHOLE_CONFIG, WHOLE_ENVIRONMENT } from "./examples/whole-config.ts";
 
 let home: string;
 beforeEach(() => {
@@ -21,6 +22,16 @@ function write(yaml: string): void {
   const values = Object.entries(WHOLE_ENVIRONMENT).map(([name, value]) => `${name}=${value}\n`);
   writeFileSync(join(home, ".env"), values.join(""), { mode: 0o600 });
 }
+
+test("the whole config loads without a problem", () => {
+  write(WHOLE_CONFIG);
+  const settings = loadSettings({ home }, {});
+  expect([...settings.quarantined]).toEqual([]);
+  expect(settings.warnings).toEqual([]);
+  expect(settings.config.providers.local?.api_key?.reveal()).toBe("local-key-of-a-provider");
+  expect(settings.config.agents.coder?.env.API_TOKEN?.reveal()).toBe("coder-token-of-an-agent");
+  expect(settings.originOf(["providers", "local", "api_key"])).toEqual({ line: 17, column: 82 });
+});
 
 describe("config check", () => {
   test("finds nothing wrong in the whole config, and says what has no effect yet", () => {
