@@ -75,7 +75,10 @@ const sees = z
   .union([z.literal("*"), z.array(z.string()).max(1_000)])
   .transform((written): readonly string[] => (written === "*" ? ["*"] : written));
 
-const mcpName = z.string().regex(/^[a-z0-9](?:[a-z0-9-]|_(?!_)){0,31}$/, "a server's name is lowercase letters, digits, - and single _");
+/** Neither `__` nor `_` at the end: `mcp__<server>__<tool>` must have one reading. */
+const mcpName = z
+  .string()
+  .regex(/^[a-z0-9](?:[a-z0-9-]|_(?!_|$)){0,31}$/, "a server's name is lowercase letters, digits, - and single _, and does not end in _");
 const mcpServer = z.union([
   z.strictObject({ command: z.string().min(1), args: z.array(z.string()).default([]), env: z.record(envName, secret).default({}) }),
   z.strictObject({ url, headers: z.record(z.string(), secret).default({}) }),

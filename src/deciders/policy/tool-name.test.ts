@@ -1,4 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { configSchema } from "../../contract/config.ts";
 import { BUILT_IN_TOOLS } from "../../contract/tools.ts";
 import { canonicalName, isToolName, noSuchTool, serverOf, toolNameProblem } from "./tool-name.ts";
 
@@ -54,6 +56,21 @@ describe("a call's name", () => {
     expect(serverOf("mcp__a__b__c")).toBe("a");
     expect(serverOf("mcp__a___b")).toBe("a");
     expect(serverOf("terminal")).toBeNull();
+  });
+
+  test("of a server is read as the config wrote it, for every name that the config takes", () => {
+    const isTaken = (server: string): boolean =>
+      configSchema.safeParse({ agents: { main: { mcp: { [server]: { command: "x" } } } } }).success;
+    for (const server of ["a_", "a__b", "_a", "-a", "a_-_", "A", ""]) expect([server, isTaken(server)]).toEqual([server, false]);
+    for (const server of ["a", "a_b", "a-_b", "a-", "7"]) expect([server, isTaken(server)]).toEqual([server, true]);
+    const name = (maxLength: number) => fc.string({ unit: fc.constantFrom("a", "_", "-"), maxLength });
+    fc.assert(
+      fc.property(name(6), name(4), (server, tool) => {
+        fc.pre(tool !== "" && isTaken(server));
+        expect(serverOf(`mcp__${server}__${tool}`)).toBe(server);
+      }),
+      { seed: 20_261_115, numRuns: 300 },
+    );
   });
 });
 
