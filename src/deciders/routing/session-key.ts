@@ -40,32 +40,28 @@ function linkedName(identities: Config["identities"], platform: string, peer: st
  * conversations one.
  */
 export function sessionKey(agent: string, address: Address, scopes: SessionScopes = DEFAULT_SCOPES): string {
-  let key = `agent:${encoded(agent)}`;
-  for (const part of partsOf(address, scopes)) key += `:${encoded(part)}`;
+  return `agent:${encoded(agent)}:${address.chatType === "dm" ? directKey(address, scopes) : placeKey(address, scopes.groupScope)}`;
+}
+
+function placeKey({ platform, account, chatType, chat, topic, peer }: Address, groupScope: GroupScope): string {
+  let key = encoded(platform);
+  if (account !== "default") key += `:${encoded(account)}`;
+  key += `:${chatType}:${encoded(chat)}`;
+  if (topic !== null) key += `:topic:${encoded(topic)}`;
+  if (groupScope === "per-peer") key += `:peer:${encoded(peer)}`;
   return key;
 }
 
-function partsOf(address: Address, { dmScope, groupScope, identityOf }: SessionScopes): string[] {
-  const { platform, account, chat, topic, peer } = address;
-  if (address.chatType !== "dm") {
-    return [
-      platform,
-      ...(account === "default" ? [] : [account]),
-      address.chatType,
-      chat,
-      ...(topic === null ? [] : ["topic", topic]),
-      ...(groupScope === "per-peer" ? ["peer", peer] : []),
-    ];
-  }
+function directKey({ platform, account, peer }: Address, { dmScope, identityOf }: SessionScopes): string {
   switch (dmScope) {
     case "main":
-      return ["main"];
+      return "main";
     case "per-peer":
-      return ["dm", personOf(identityOf(platform, peer), platform, peer)];
+      return `dm:${encoded(personOf(identityOf(platform, peer), platform, peer))}`;
     case "per-channel-peer":
-      return [platform, "dm", peer];
+      return `${encoded(platform)}:dm:${encoded(peer)}`;
     case "per-account-channel-peer":
-      return [platform, account, "dm", peer];
+      return `${encoded(platform)}:${encoded(account)}:dm:${encoded(peer)}`;
   }
 }
 
