@@ -4,6 +4,7 @@ import { API_BUGS } from "./api-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
 import { POLICY_BUGS } from "./policy-bugs.ts";
 import { POOL_BUGS } from "./pool-bugs.ts";
+import { ROUTING_BUGS } from "./routing-bugs.ts";
 import { SESSION_BUGS } from "./session-bugs.ts";
 import { SETTINGS_BUGS } from "./settings-bugs.ts";
 import { WORKSPACE_BUGS } from "./workspace-bugs.ts";
@@ -231,4 +232,5 @@ export const BUGS: readonly PlantedBug[] = [
   ...WORKSPACE_BUGS,
   ...SETTINGS_BUGS,
   ...POLICY_BUGS,
+  ...ROUTING_BUGS,
 ];
