@@ -6,13 +6,14 @@ import { listAt, mapAt, valueAt } from "./value-at.ts";
 
 /** What a schema cannot see: whether what names something else names something that is there. On values as written, sound or not. */
 export function agentFindings(value: unknown, around: Surroundings): Finding[] {
-  if (valueAt(value, ["agents"]) === undefined) return unknownAgentsInBindings(value, ["main"]);
+  if (valueAt(value, ["agents"]) === undefined) return unknownAgentsInBindings(value, new Set(["main"]));
   const ids = Object.keys(mapAt(value, ["agents"]));
+  const known = new Set(ids);
   return [
     ...defaultFindings(value, ids),
-    ...ids.flatMap((id) => ownFindings(value, id, ids)),
+    ...ids.flatMap((id) => ownFindings(value, id, known)),
     ...sharedPathFindings(value, ids, around),
-    ...unknownAgentsInBindings(value, ids),
+    ...unknownAgentsInBindings(value, known),
   ];
 }
 
@@ -40,7 +41,7 @@ function defaultFindings(value: unknown, ids: readonly string[]): Finding[] {
   );
 }
 
-function ownFindings(value: unknown, id: string, ids: readonly string[]): Finding[] {
+function ownFindings(value: unknown, id: string, ids: ReadonlySet<string>): Finding[] {
   const sees: ConfigPath = ["agents", id, "sees"];
   const delegates: ConfigPath = ["agents", id, "subagents", "agents"];
   return [
@@ -52,15 +53,16 @@ function ownFindings(value: unknown, id: string, ids: readonly string[]): Findin
   ];
 }
 
-function unknownAgentsInBindings(value: unknown, ids: readonly string[]): Finding[] {
+function unknownAgentsInBindings(value: unknown, ids: ReadonlySet<string>): Finding[] {
   return listAt(value, ["bindings"]).flatMap((_, index) => {
     const path: ConfigPath = ["bindings", index, "agent"];
     return unknownAgent(path, valueAt(value, path), ids);
   });
 }
 
-function unknownAgent(path: ConfigPath, name: unknown, ids: readonly string[]): Finding[] {
-  if (typeof name !== "string" || ids.includes(name)) return [];
+function unknownAgent(path: ConfigPath, name: unknown, known: ReadonlySet<string>): Finding[] {
+  if (typeof name !== "string" || known.has(name)) return [];
+  const ids = [...known];
   const meant = nearest(name.slice(0, 100), ids);
   const fix = meant ? `Write ${meant}.` : `Add the agent under agents, or name one of: ${ids.slice(0, 20).join(", ")}.`;
   return [errorAt(path, "config.unknown_agent", `there is no agent "${name.slice(0, 100)}"${didYouMean(name, ids)}`, fix)];

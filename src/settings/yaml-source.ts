@@ -1,4 +1,4 @@
-import { Alias, type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type Scalar, visit } from "yaml";
+import { Alias, type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type Scalar } from "yaml";
 import { type ConfigPath, configFailure, errorAt, type Finding, type Origin } from "./config-problem.ts";
 import { decodeNames, encodeNames, reservedCharacterIn, substituteNames } from "./names-in-yaml.ts";
 
@@ -13,9 +13,15 @@ const FORBIDDEN_KEYS = ["__proto__", "constructor", "prototype"];
 const IDS_BELOW = ["bindings", "channels", "owners", "identities"];
 const WHOLE_NUMBER = /^[-+]?(\d[\d_]*|0x[0-9a-f]+|0o[0-7]+|\d+(\.\d*)?e[-+]?\d+)$/i;
 
+/** Where one value stands; linked to what is around it, since most files are sound and nobody asks for most paths. */
 interface Place {
+  readonly around: Place | null;
+  readonly part: string | number;
+  readonly depth: number;
+  /** Offsets of the key and of the value. */
   readonly key: number;
   readonly value: number;
+  inner: Map<string | number, Place> | null;
 }
 
 /** A text as it is written, where `${NAME}` was replaced in it. */
@@ -52,108 +58,105 @@ export function readYaml(text: string, file: string, lookUp: (name: string) => s
   if (Buffer.byteLength(text) > MAX_BYTES)
     throw refusal(0, "config.too_large", `the file is larger than ${MAX_BYTES / 1024} KiB`, "Move long texts into SOUL.md files.");
   const document = parse(text, file, lines, at);
-  let aliases = 0;
-  visit(document, {
-    Alias: (_key, node) => {
-      if (++aliases <= MAX_ALIASES) return;
-      throw refusal(node.range?.[0] ?? 0, "config.too_large", `more than ${MAX_ALIASES} aliases`, "Write the values out.");
-    },
-  });
-
   const findings: Finding[] = [];
-  const places = new Map<string, Place>();
-  const substitutions = new Map<string, Substitution>();
+  const substitutions = new Map<Place, Substitution>();
   const targets = new Map<Alias, Node>();
   let values = 0;
-  const convert = (node: Node | null, path: ConfigPath, key: number): unknown => {
+  const convert = (node: Node | null, around: Place | null, part: string | number, key: number): unknown => {
     const start = node?.range?.[0] ?? key;
-    places.set(JSON.stringify(path), { key, value: start });
+    const place: Place = { around, part, depth: (around?.depth ?? -1) + 1, key, value: start, inner: null };
+    if (around) {
+      around.inner ??= new Map();
+      around.inner.set(part, place);
+    } else top = place;
     if (++values > MAX_VALUES) throw refusal(start, "config.too_large", `more than ${MAX_VALUES} values`, "Write fewer of them.");
-    if (path.length > MAX_DEPTH) throw refusal(start, "config.too_large", "values are nested too deeply", "Write them flatter.");
-    if (node instanceof Alias) {
-      // Each look goes through the whole document, and aliases of aliases are met very often.
-      const target = targets.get(node) ?? node.resolve(document);
-      if (target) targets.set(node, target);
-      if (!target) throw refusal(start, "config.malformed", `there is no anchor &${decodeNames(node.source)}`, "Name an anchor.", path);
-      return convert(target, path, key);
-    }
-    if (isMap(node)) return convertMap(node, path);
-    if (isSeq(node)) return node.items.map((item, index) => convert(item as Node | null, [...path, index], start));
-    return isScalar(node) ? convertScalar(node, path, start) : null;
+    if (place.depth > MAX_DEPTH) throw refusal(start, "config.too_large", "values are nested too deeply", "Write them flatter.");
+    if (node instanceof Alias) return convert(targetOf(node, place), around, part, key);
+    if (isMap(node)) return convertMap(node, place);
+    if (isSeq(node)) return node.items.map((item, index) => convert(item as Node | null, place, index, start));
+    return isScalar(node) ? convertScalar(node, place) : null;
   };
-  const convertMap = (node: { items: readonly { key: unknown; value: unknown }[] }, path: ConfigPath): Record<string, unknown> => {
+  /** Each look goes through the whole document, and aliases of aliases are met very often. */
+  const targetOf = (alias: Alias, place: Place): Node => {
+    const target = targets.get(alias) ?? alias.resolve(document);
+    if (!target)
+      throw refusal(place.value, "config.malformed", `there is no anchor &${decodeNames(alias.source)}`, "Name an anchor.", pathOf(place));
+    targets.set(alias, target);
+    if (targets.size > MAX_ALIASES)
+      throw refusal(place.value, "config.too_large", `more than ${MAX_ALIASES} aliases`, "Write the values out.");
+    return target;
+  };
+  const convertMap = (node: { items: readonly { key: unknown; value: unknown }[] }, place: Place): Record<string, unknown> => {
     const record: Record<string, unknown> = {};
     for (const { key, value } of node.items) {
       const start = (key as Node | null)?.range?.[0] ?? 0;
-      if (!isScalar(key)) throw refusal(start, "config.malformed", "a key must be plain text", "Write a word and a colon.", path);
+      const refuse = (code: string, message: string, fix: string) => refusal(start, code, message, fix, pathOf(place));
+      if (!isScalar(key)) throw refuse("config.malformed", "a key must be plain text", "Write a word and a colon.");
       const name = decodeNames(String(key.value));
-      if (FORBIDDEN_KEYS.includes(name))
-        throw refusal(start, "config.forbidden_key", `\`${name}\` cannot be a key`, "Choose another name.", path);
+      if (FORBIDDEN_KEYS.includes(name)) throw refuse("config.forbidden_key", `\`${name}\` cannot be a key`, "Choose another name.");
       if (name !== String(key.value))
-        throw refusal(
-          start,
-          "config.malformed",
-          "names such as $" + "{NAME} are replaced in values, not in keys",
-          "Write the key out.",
-          path,
-        );
-      if (Object.hasOwn(record, name))
-        throw refusal(start, "config.malformed", `the key "${name}" stands here twice`, "Remove one of them.", [...path, name]);
-      record[name] = convert(value as Node | null, [...path, name], start);
+        throw refuse("config.malformed", "names such as $" + "{NAME} are replaced in values, not in keys", "Write the key out.");
+      if (Object.hasOwn(record, name)) throw refuse("config.malformed", `the key "${name}" stands here twice`, "Remove one of them.");
+      record[name] = convert(value as Node | null, place, name, start);
     }
     return record;
   };
-  const convertScalar = (node: Scalar, path: ConfigPath, start: number): unknown => {
+  const convertScalar = (node: Scalar, place: Place): unknown => {
     const { value, source } = node;
-    if (typeof value === "string") return substitute(value, start, node.range?.[2] ?? start, path);
-    if (typeof value === "number" && losesDigits(value, source ?? String(value), path))
-      findings.push(
-        errorAt(
-          path,
-          "config.lossy_number",
-          `as a number, ${source} becomes ${value}`,
-          `Write it in quotes: "${source}"; a plain number without signs it does not need.`,
-        ),
-      );
+    if (typeof value === "string") return substitute(value, node.range?.[2] ?? place.value, place);
+    if (typeof value === "number" && losesDigits(value, source ?? String(value), place)) {
+      const fix = `Write it in quotes: "${source}"; a plain number without signs it does not need.`;
+      findings.push(errorAt(pathOf(place), "config.lossy_number", `as a number, ${source} becomes ${value}`, fix));
+    }
     if (typeof value === "bigint" || (value !== null && typeof value === "object"))
-      throw refusal(start, "config.malformed", "values of this tag are not supported", "Remove the tag.", path);
+      throw refusal(place.value, "config.malformed", "values of this tag are not supported", "Remove the tag.", pathOf(place));
     return value;
   };
-  const substitute = (encoded: string, start: number, end: number, path: ConfigPath): string => {
+  const substitute = (encoded: string, end: number, place: Place): string => {
     const names: [string, string][] = [];
     const substituted = substituteNames(encoded, (name) => {
       const found = lookUp(name);
-      if (found === undefined) findings.push(unset(name, start, end, path));
+      if (found === undefined) findings.push(unset(name, end, place));
       else names.push([name, found]);
       return found ?? `\${${name}}`;
     });
-    if (substituted !== encoded) substitutions.set(JSON.stringify(path), { written: decodeNames(encoded), names });
+    if (substituted !== encoded) substitutions.set(place, { written: decodeNames(encoded), names });
     return substituted;
   };
-  const unset = (name: string, start: number, end: number, path: ConfigPath): Finding => {
+  const unset = (name: string, end: number, place: Place): Finding => {
     const written = `\${${name}}`;
-    const offset = text.indexOf(written, start);
+    const offset = text.indexOf(written, place.value);
     const message = `${written} is not set in the environment or in .env`;
     const fix = `Add ${name}=… to .env in the home, or write the value here.`;
-    return errorAt(path, "config.unset_name", message, fix, at(offset >= 0 && offset < end ? offset : start));
+    return errorAt(pathOf(place), "config.unset_name", message, fix, at(offset >= 0 && offset < end ? offset : place.value));
   };
 
-  const value = convert(document.contents, [], 0);
-  const placeOf = (path: ConfigPath): Place => {
-    for (let length = path.length; length >= 0; length--) {
-      const place = places.get(JSON.stringify(path.slice(0, length)));
-      if (place) return place;
+  let top: Place | undefined;
+  const value = convert(document.contents, null, "", 0);
+  const nearest = (path: ConfigPath): { readonly place: Place | undefined; readonly isItself: boolean } => {
+    let place = top;
+    for (const part of path) {
+      const inner = place?.inner?.get(part);
+      if (!inner) return { place, isItself: false };
+      place = inner;
     }
-    return { key: 0, value: 0 };
+    return { place, isItself: place !== undefined };
   };
   return {
     value,
     findings,
-    substitutionAt: (path) => substitutions.get(JSON.stringify(path)),
-    originOf: (path) => at(placeOf(path).value),
-    originOfKey: (path) => at(placeOf(path).key),
-    isWritten: (path) => places.has(JSON.stringify(path)),
+    substitutionAt: (path) => {
+      const { place, isItself } = nearest(path);
+      return isItself && place ? substitutions.get(place) : undefined;
+    },
+    originOf: (path) => at(nearest(path).place?.value ?? 0),
+    originOfKey: (path) => at(nearest(path).place?.key ?? 0),
+    isWritten: (path) => nearest(path).isItself,
   };
+}
+
+function pathOf({ around, part }: Place): ConfigPath {
+  return around === null ? [] : [...pathOf(around), part];
 }
 
 function parse(text: string, file: string, lineCounter: LineCounter, at: (offset: number) => Origin): Document.Parsed {
@@ -164,7 +167,7 @@ function parse(text: string, file: string, lineCounter: LineCounter, at: (offset
     for (let start = 0; start >= 0 && start <= reserved; start = text.indexOf("\n", start) + 1 || -1) lineCounter.addNewLine(start);
     throw configFailure([malformed(reserved, "the characters U+EFF0 to U+EFF2 cannot be used", "Remove the character.")]);
   }
-  const document = parseDocument(encodeNames(text), { lineCounter, prettyErrors: false });
+  const document = parseDocument(encodeNames(text), { lineCounter, prettyErrors: false, uniqueKeys: false });
   const wrong = [...document.errors, ...document.warnings];
   if (wrong.length === 0) return document;
   const fix = "Correct the line; texts with signs such as : # { [ need quotes.";
@@ -172,7 +175,7 @@ function parse(text: string, file: string, lineCounter: LineCounter, at: (offset
 }
 
 /** An id of many digits, or with zeros before it, is not what it was once it is a number. */
-function losesDigits(value: number, source: string, path: ConfigPath): boolean {
+function losesDigits(value: number, source: string, place: Place): boolean {
   if (String(value) === source) return false;
-  return WHOLE_NUMBER.test(source) || IDS_BELOW.includes(String(path[0]));
+  return WHOLE_NUMBER.test(source) || IDS_BELOW.includes(String(pathOf(place)[0]));
 }
