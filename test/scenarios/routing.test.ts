@@ -80,6 +80,22 @@ test("unrouted: refuse is exit 1, an agent null and the tier none", async () => 
   }
 });
 
+test("of very many rules, a stored message knows the nearest and how many there are besides", async () => {
+  const rules = Array.from({ length: 150 }, (_, index) => `  - { agent: main, telegram: "${index}" }\n`);
+  const home = new Home(`bindings:\n${rules.join("")}`);
+  try {
+    const daemon = await home.start();
+    const { decision } = await daemon.run((await daemon.send({ ...group, id: "1", chat: "149" })).runId);
+    expect(decision).toMatchObject({ tier: "chat", binding: "telegram 149 → main", omitted: 50 });
+    expect(decision.trace).toHaveLength(100);
+    expect(decision.trace[0]).toMatchObject({ hit: true, line: 151 });
+    const { stdout } = await home.run(["route", "explain", "--platform", "telegram", "--chat", "149"]);
+    expect(stdout).toContain("… 110 more; --json tells all");
+  } finally {
+    await home.remove();
+  }
+});
+
 describe("with a daemon", () => {
   const home = new Home(CONFIG);
   const next = join(home.path, "next.yaml");

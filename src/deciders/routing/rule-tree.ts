@@ -84,7 +84,11 @@ function firstAmong(node: Node, address: Address, found: Rule | null): Rule | nu
 function collect(node: Node | null | undefined, address: Address, found: Set<Rule>, limit: number): void {
   if (!node || found.size >= limit) return;
   if (node.field === null) {
-    for (const rule of [node.best, ...node.others]) if (found.size < limit && missOf(rule, address) === null) found.add(rule);
+    if (missOf(node.best, address) === null) found.add(node.best);
+    for (const rule of node.others) {
+      if (found.size >= limit) return;
+      if (missOf(rule, address) === null) found.add(rule);
+    }
     return;
   }
   const value = node.field === "roles" ? null : fieldOf(address, node.field);
