@@ -18,7 +18,7 @@ const GROUPS: Record<string, string> = {
 const OTHER = "todo clarify schedule message_send image_generate";
 const SERVERS = "mcp__files__read mcp__files__write-all mcp__git__log";
 export const WORLD: readonly string[] = [...Object.values(GROUPS), OTHER, SERVERS].flatMap((names) => names.split(" "));
-export const MCP = { files: { command: "f" }, git: { command: "g" } };
+const MCP = { files: { command: "f" }, git: { command: "g" } };
 
 const MINIMAL = "clarify todo";
 const MESSAGING = `${MINIMAL} group:memory group:web group:context mail_* message_send`;
@@ -66,8 +66,12 @@ export function byWriting(config: Config, agent: string, tool: string): Verdict 
   return byRules(own.tools ?? config.tools, tool);
 }
 
+/** What an agent may call now: one that stands still nothing, and of servers only its own. */
 export function byConfig(config: Config, agent: string, tool: string): Verdict {
-  return Object.hasOwn(config.agents, agent) && config.agents[agent]?.state === "active" ? byWriting(config, agent, tool) : "deny";
+  const own = Object.hasOwn(config.agents, agent) ? config.agents[agent] : undefined;
+  const [prefix, server] = tool.split("__");
+  if (own?.state !== "active" || (prefix === "mcp" && !Object.keys(own.mcp).includes(server as string))) return "deny";
+  return byWriting(config, agent, tool);
 }
 
 export function edge(config: Config, from: string, to: string): "own" | "narrowed" | null {
@@ -133,6 +137,7 @@ const anyAgent = fc.record(
         selector: (delegate) => (typeof delegate === "string" ? delegate : delegate.id),
       }),
     }),
+    mcp: fc.constantFrom({}, { files: MCP.files }),
   },
   { requiredKeys: ["subagents"] },
 );
@@ -143,6 +148,6 @@ export const anyConfig = fc
     const all = { main: {}, ...Object.fromEntries(agents) };
     return {
       ...(tools === undefined ? {} : { tools }),
-      agents: Object.fromEntries(Object.entries(all).map(([id, agent]) => [id, { ...agent, mcp: MCP }])),
+      agents: Object.fromEntries(Object.entries(all).map(([id, agent]) => [id, { mcp: MCP, ...agent }])),
     };
   });

@@ -30,6 +30,27 @@ export const POLICY_BUGS: readonly PlantedBug[] = [
     ...unit,
   },
   {
+    name: "an agent that is not there gives rights on",
+    file: POLICY,
+    from: "if (!holdsOwnRules(own)) return own;",
+    to: "if (own.layers.length === 0) return own;",
+    ...unit,
+  },
+  {
+    name: "a delegate has servers that its caller lacks",
+    file: MAY_CALL,
+    from: "this.#refuse(stateRefusal(agent, current) ?? serverRefusal(agent, grant.agent, tool, current));",
+    to: "this.#refuse(stateRefusal(agent, current) ?? (agent === grant.agent ? serverRefusal(agent, grant.agent, tool, current) : null));",
+    ...properties,
+  },
+  {
+    name: "a tool of one agent's server is every agent's",
+    file: POLICY,
+    from: "if (server === null) return this.#tools.has(tool);",
+    to: "if (server === null || this.#tools.has(tool)) return this.#tools.has(tool);",
+    ...unit,
+  },
+  {
     name: "own rights outlive the words that gave them",
     file: MAY_CALL,
     from: 'return current.rightsOn(from, to) === "own";',

@@ -51,5 +51,7 @@ function originOf(source: PolicySource, path: readonly string[], rules: ToolRule
 function formOf(rules: ToolRules | undefined, hasOwnPlace: (key: string) => boolean): RuleOrigin["form"] {
   if (!rules) return "absent";
   if ((["profile", "also_allow", "allow", "deny", "ask"] as const).some(hasOwnPlace)) return "long";
+  // Without a file there are no places: then whatever a short form cannot say is the long one.
+  if (rules.also_allow.length + rules.deny.length + rules.ask.length > 0) return "long";
   return rules.allow === null ? "profile" : "list";
 }

@@ -40,12 +40,17 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
  * What is wrong with the path of a file tool as it is written. Only a first look, so that the refusal can say what to write: links are seen
  * by the workspace's jail, which is the boundary.
  */
-export function pathProblem(path: unknown, workspace: string): string | null {
+export function pathProblem(path: unknown, workspace: string, shared: () => readonly string[]): string | null {
   if (path === undefined) return null;
   if (typeof path !== "string") return "`path` is not text";
   if (path.includes("\0")) return "`path` holds a NUL";
   const written = path.replaceAll("\\", "/");
-  const inside = isAbsolute(written) ? relative(workspace, written) : normalize(written);
-  const leaves = inside === ".." || inside.startsWith("../") || isAbsolute(inside);
-  return leaves ? "`path` leads out of the workspace" : null;
+  const isInside = isAbsolute(written)
+    ? [workspace, ...shared()].some((folder) => !leadsOut(relative(folder, written)))
+    : !leadsOut(normalize(written));
+  return isInside ? null : "`path` leads out of the workspace";
+}
+
+function leadsOut(way: string): boolean {
+  return way === ".." || way.startsWith("../");
 }

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { configSchema } from "../../contract/config.ts";
 import { settingsWithoutFile } from "../../settings/load-settings.ts";
-import { mayCall } from "./may-call.ts";
+import { explainCall, mayCall } from "./may-call.ts";
 import { Policy } from "./policy.ts";
 
 const agents = {
   main: { subagents: { agents: ["coder", "resting", "vanished"] } },
-  coder: {},
-  resting: { state: "paused" },
+  coder: { shared_paths: [{ path: "/srv/docs" }, { path: "team/../notes", name: "notes" }] },
+  resting: { state: "paused", subagents: { agents: ["coder"] } },
   secretive: {},
 };
 const current = new Policy(settingsWithoutFile(configSchema.parse({ agents }), "/home"));
@@ -83,6 +83,15 @@ describe("the path of a file tool", () => {
       expect(call(tool, { path }), tool).toMatchObject({ verdict: "deny", because: expect.stringContaining("`path`") });
   });
 
+  test.each(["/srv/docs", "/srv/docs/a", "/home/notes/a", "shared/docs/a"])("%j is in a folder shared with this agent", (path) => {
+    expect(call("file_read", { path }, "coder").verdict).toBe("allow");
+    if (path.startsWith("/")) expect(call("file_read", { path }, "main").verdict).toBe("deny");
+  });
+
+  test.each(["/srv/docs/../x", "/srv", "/srv/docs2", "/home/team/a"])("%j is in none", (path) => {
+    expect(call("file_read", { path }, "coder").verdict).toBe("deny");
+  });
+
   test("may be left out, is measured from the place of the call, and concerns file tools alone", () => {
     expect(call("file_list", {}).verdict).toBe("allow");
     expect(call("file_read", { path: "/srv/w/a" }, "main", "/srv/w").verdict).toBe("allow");
@@ -112,6 +121,22 @@ describe("agent_delegate", () => {
       verdict: "deny",
       fix: "write subagents: { agents: [main] } in agents.coder",
     });
+  });
+
+  test("to what cannot be an agent's name is not to be listed", () => {
+    const { because, fix } = call("agent_delegate", { agent: " coder" });
+    expect([because, fix]).toEqual(['agents.main.subagents.agents does not name " coder" (did you mean "coder"?)', null]);
+  });
+
+  test("by an agent that stands still is refused for that alone", () => {
+    const { because, fix, trace } = explainCall({
+      grant: current.grantOf("resting"),
+      current,
+      tool: "agent_delegate",
+      args: { agent: "coder" },
+    });
+    expect([because, fix]).toEqual(["agent resting is paused", "guildhall agents resume resting"]);
+    expect(trace.filter(({ hit }) => hit).map(({ rule }) => rule)).toEqual(["state", "profile: full"]);
   });
 
   test.each<[string, unknown, string]>([

@@ -112,16 +112,27 @@ describe("the line that decides, and what to change", () => {
     ],
     ["resting", "todo", "deny", "agent resting is paused (guildhall.yaml:29)", "guildhall agents resume resting"],
     ["coder", "termnal", "deny", 'there is no tool "termnal" (did you mean "terminal"?)', null],
+    ["coder", "group:runtime", "deny", 'there is no tool "group:runtime"; in rules it stands for terminal, process', null],
+    ["coder", "file_*d", "deny", 'there is no tool "file_*d"; in rules it stands for file_read', null],
+    ["coder", "mcp__git__log", "deny", 'there is no tool "mcp__git__log": agent coder has no MCP server git', null],
+    [
+      "coder",
+      "memory",
+      "deny",
+      'there is no tool "memory"; in rules it stands for memory_save, memory_search, memory_forget, session_search',
+      null,
+    ],
   ])("%s, %s: %s", (agent, tool, verdict, because, fix) => {
     expect(can(policy, agent, tool)).toMatchObject({ agent, tool, verdict, because, fix });
   });
 
   test("names the broken line of an agent in quarantine", () => {
-    const { verdict, because, fix } = can(policy, "broken", "todo");
+    const { verdict, because, fix, trace } = can(policy, "broken", "todo");
     expect(verdict).toBe("deny");
     expect(because).toContain("agent broken is quarantined");
     expect(because).toContain("(guildhall.yaml:30)");
     expect(fix).toContain("guildhall.yaml:30");
+    expect([fix?.includes("; and "), trace.length]).toEqual([false, 1]);
   });
 
   test("is in the trace with all the others", () => {

@@ -86,6 +86,35 @@ describe("a named delegate", () => {
     expect(verdict(ops, paused, "terminal")).toBe("deny");
   });
 
+  test("has no server's tool that its caller could not call, unless it has its own rights", () => {
+    const mcp = { cloud: { command: "c" } };
+    const servers = policyOf({
+      main: { subagents: { agents: ["ops", { id: "owner", rights: "own" }] } },
+      ops: { mcp, subagents: { agents: ["third"] } },
+      owner: { mcp },
+      third: { mcp },
+    });
+    const main = servers.grantOf("main");
+    const ops = delegated(servers, main, "ops");
+    for (const grant of [main, ops, delegated(servers, ops, "third")]) expect(verdict(grant, servers, "mcp__cloud__drop")).toBe("deny");
+    expect(mayCall({ grant: ops, current: servers, tool: "mcp__cloud__drop", args: {} })).toMatchObject({
+      because: "agent main has no MCP server cloud, and ops acts within its rights",
+      fix: expect.stringContaining("rights: own"),
+    });
+    for (const grant of [delegated(servers, main, "owner"), servers.grantOf("ops"), delegated(servers, servers.grantOf("ops"), "third")])
+      expect(verdict(grant, servers, "mcp__cloud__drop")).toBe("allow");
+  });
+
+  test("that was not there when it was named gives no rights on, even when it comes back and its caller began as itself", () => {
+    const first = policyOf({ main: { subagents: { agents: ["coder"] } }, coder: {} });
+    const coder = delegated(first, first.grantOf("main"), "coder");
+    const without = policyOf({ other: {}, coder: { subagents: { agents: ["main"] } } });
+    const nobody = delegated(without, coder, "main");
+    const back = policyOf({ main: { subagents: { agents: [{ id: "ops", rights: "own" }] } }, coder: {}, ops: {} });
+    expect(verdict(nobody, back, "todo")).toBe("deny");
+    expect(verdict(delegated(back, nobody, "ops"), back, "todo")).toBe("deny");
+  });
+
   test("listed twice has the stricter rights", () => {
     const twice = policyOf({ ...agents, main: { ...agents.main, subagents: { agents: [{ id: "ops", rights: "own" }, "ops"] } } });
     expect(twice.rightsOn("main", "ops")).toBe("narrowed");

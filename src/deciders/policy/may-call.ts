@@ -4,8 +4,8 @@ import { becauseOf, fixOf } from "./finding-in-words.ts";
 import { type Grant, holdsOwnRules } from "./grant.ts";
 import type { Edge, Layer } from "./layer.ts";
 import type { Policy } from "./policy.ts";
-import { argumentRefusal, type Refusal, stateRefusal } from "./refusal.ts";
-import { canonicalName, noSuchTool } from "./tool-name.ts";
+import { argumentRefusal, type Refusal, serverRefusal, stateRefusal } from "./refusal.ts";
+import { canonicalName, noSuchTool, serverOf } from "./tool-name.ts";
 
 /** Instead of arguments: whether the tool may be called at all. Never what a real call brings. */
 export const ANY_ARGUMENTS: unique symbol = Symbol("any arguments");
@@ -69,10 +69,12 @@ class Judgement {
     if (this.#verdict !== "deny" && !holdsOwnRules(grant)) this.#refuse(UNREADABLE);
     const tool = canonicalName(this.#call.tool);
     if (tool === null || !current.hasTool(agent, tool)) {
-      this.#refuse({ source: "the tools", rule: "name", because: noSuchTool(this.#call.tool, current.toolNames), fix: null, line: null });
+      const server = tool === null ? null : serverOf(tool);
+      const because = `${noSuchTool(this.#call.tool, current.toolNames)}${server === null ? "" : `: agent ${agent} has no MCP server ${server}`}`;
+      this.#refuse({ source: "the tools", rule: "name", because, fix: null, line: null });
       return this.#decision(null);
     }
-    if (this.#goesOn) this.#askLayers(tool);
+    if (this.#goesOn && holdsOwnRules(grant)) this.#askLayers(tool);
     if (this.#goesOn && args !== ANY_ARGUMENTS) this.#refuse(argumentRefusal(agent, tool, args, workspace, current));
     return this.#decision(tool);
   }
@@ -106,7 +108,7 @@ class Judgement {
   /** What the config says of an agent at this moment: asked first, so that a refusal names a line that still stands there. */
   #askCurrent(agent: string, now: readonly Layer[], tool: string): void {
     const { grant, current } = this.#call;
-    if (agent !== grant.agent) this.#refuse(stateRefusal(agent, current));
+    if (agent !== grant.agent) this.#refuse(stateRefusal(agent, current) ?? serverRefusal(agent, grant.agent, tool, current));
     for (const layer of now) if (!grant.layers.includes(layer)) this.#ask(layer, tool, false);
   }
 

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { BUILT_IN_TOOLS, TOOL_ALIASES } from "../../contract/tools.ts";
+import { sharedFolder } from "../../settings/shared-paths.ts";
 import { grantOf, type PolicySource } from "./agent-layers.ts";
 import { CompiledLayer, ProfileMatchers } from "./compiled-layer.ts";
 import { type Grant, holdsOwnRules, NO_RIGHTS, narrow } from "./grant.ts";
@@ -22,7 +23,7 @@ export class Policy {
   readonly #compiled = new WeakMap<Layer, CompiledLayer>();
   readonly #grants = new Map<string, Grant>();
 
-  /** `tools`: what servers, plug-ins and the surrounding program offer beside the built-in ones. */
+  /** `tools`: what plug-ins and the surrounding program offer beside the built-in ones. Tools of servers are never everybody's. */
   constructor(source: PolicySource, tools: Iterable<string> = []) {
     this.source = source;
     this.#tools = new Set([...BUILT_IN_TOOLS, ...tools]);
@@ -79,10 +80,13 @@ export class Policy {
   grantOfDelegate(caller: Grant, to: string): Grant {
     const rights = this.rightsOn(caller.agent, to);
     if (rights === null || !holdsOwnRules(caller)) return NO_RIGHTS;
+    const own = this.grantOf(to);
+    // An agent that is not there has no rights to pass on, even where rules of its own, of an earlier time, come with its caller.
+    if (!holdsOwnRules(own)) return own;
     const edge = { from: caller.agent, to };
     const inherited =
       rights === "own" ? caller.layers.map((layer) => ({ ...layer, waived_by: [...layer.waived_by, edge] })) : caller.layers;
-    return narrow(this.grantOf(to), ...inherited);
+    return narrow(own, ...inherited);
   }
 
   delegatesOf(agent: string): string[] {
@@ -91,10 +95,10 @@ export class Policy {
 
   /** Whether there can be such a tool for this agent. Which tools its servers really have is known only when they run. */
   hasTool(agent: string, tool: string): boolean {
-    if (this.#tools.has(tool)) return true;
     const server = serverOf(tool);
+    if (server === null) return this.#tools.has(tool);
     const { agents } = this.source.config;
-    return server !== null && Object.hasOwn(agents, agent) && Object.hasOwn(agents[agent]?.mcp ?? {}, server);
+    return Object.hasOwn(agents, agent) && Object.hasOwn(agents[agent]?.mcp ?? {}, server);
   }
 
   get toolNames(): string[] {
@@ -103,6 +107,12 @@ export class Policy {
 
   workspaceOf(agent: string): string {
     return join(this.source.home, "agents", agent, "workspace");
+  }
+
+  sharedFoldersOf(agent: string): string[] {
+    const { agents } = this.source.config;
+    const shared = Object.hasOwn(agents, agent) ? agents[agent]?.shared_paths : undefined;
+    return (shared ?? []).map((path) => sharedFolder(path, this.source).path);
   }
 
   /** The config file as messages name it. */

@@ -96,6 +96,27 @@ describe("everybody's rules", () => {
   });
 });
 
+test("a tool of a server is there for the agents that have the server, whatever else is offered", () => {
+  const settings = settingsWithoutFile(configSchema.parse({ agents: { main: {}, other: { mcp } } }), "/home");
+  const policy = new Policy(settings, ["mcp__files__read", "weather"]);
+  const verdict = (agent: string, tool: string) =>
+    mayCall({ grant: policy.grantOf(agent), current: policy, tool, args: ANY_ARGUMENTS }).verdict;
+  expect(["main", "other"].map((agent) => verdict(agent, "mcp__files__read"))).toEqual(["deny", "allow"]);
+  expect(verdict("main", "weather")).toBe("allow");
+});
+
+test("without a file too, what to change leaves the other rules as they are", () => {
+  const fixOf = (tools: unknown, tool: string) => {
+    const current = policyOf(tools);
+    return mayCall({ grant: current.grantOf("main"), current, tool, args: ANY_ARGUMENTS }).fix;
+  };
+  expect(fixOf({ profile: "minimal", deny: ["clarify"] }, "terminal")).toBe("add also_allow: [terminal] to agents.main.tools");
+  expect(fixOf({ profile: "minimal", ask: ["todo"] }, "terminal")).toBe("add also_allow: [terminal] to agents.main.tools");
+  expect(fixOf("minimal", "terminal")).toBe("write agents.main.tools: { profile: minimal, also_allow: [terminal] }");
+  expect(fixOf({ allow: ["todo"], ask: ["todo"] }, "terminal")).toBe("add terminal to agents.main.tools.allow");
+  expect(fixOf(["todo"], "terminal")).toBe("add terminal to agents.main.tools");
+});
+
 test("a group that does not exist, capitals and spaces are refused where they are written", () => {
   for (const entry of ["group:files", "group:", "Terminal", "terminal ", "mcp__files__*!", "tеrminal", ""])
     expect(configSchema.safeParse({ tools: [entry] }).success, JSON.stringify(entry)).toBe(false);

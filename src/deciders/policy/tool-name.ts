@@ -1,7 +1,9 @@
-import { BUILT_IN_TOOLS, TOOL_ALIASES } from "../../contract/tools.ts";
+import { BUILT_IN_TOOLS, TOOL_ALIASES, toolPattern } from "../../contract/tools.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
+import { entryMatches } from "./matcher.ts";
 
 const MAX_LENGTH = 200;
+const MAX_SHOWN = 6;
 const PLAIN = /^[a-z][a-z0-9_]*$/;
 const OF_SERVER = /^mcp__([a-z0-9](?:[a-z0-9-]|_(?!_)){0,31})__[a-z0-9_-]+$/;
 const SERVER_PREFIX = "mcp__";
@@ -38,6 +40,9 @@ export function toolNameProblem(name: string): string | null {
 export function noSuchTool(called: unknown, known: Iterable<string>): string {
   if (typeof called !== "string") return "there is no tool without a name";
   const candidates = [...known];
+  const several = toolPattern.safeParse(called).success ? candidates.filter((tool) => tool !== called && entryMatches(called, tool)) : [];
+  if (several.length > 0)
+    return `there is no tool ${shown(called)}; in rules it stands for ${several.slice(0, MAX_SHOWN).join(", ")}${several.length > MAX_SHOWN ? ", …" : ""}`;
   const bare = plainly(called);
   const meant = didYouMean(bare, candidates) || didYouMean(bare.replace(/^.*(?:[.:/]|__)/s, ""), candidates);
   return `there is no tool ${shown(called)}${meant}`;
