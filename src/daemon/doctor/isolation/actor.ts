@@ -1,8 +1,8 @@
 import type { Reply } from "./attempt.ts";
 
 const WAIT_MS = 10_000;
-/** What a stream sends at once is what it has; more of it would be the same. */
-const STREAM_MS = 250;
+/** A stream that is silent for so long has sent what it has. */
+const SILENT_MS = 300;
 
 /** Somebody with a token, and everything that comes back to it as text. */
 export class Actor {
@@ -29,7 +29,10 @@ export class Actor {
     });
     const head = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
     const stream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
-    return { status: response.status, text: `${head}\n\n${stream ? await beginning(response) : await response.text()}` };
+    return {
+      status: response.status,
+      text: `${head}\n\n${stream && method === "GET" ? await untilSilent(response) : await response.text()}`,
+    };
   }
 
   /** Of a call that must succeed: what the self-test itself rests on. */
@@ -42,19 +45,17 @@ export class Actor {
   }
 }
 
-async function beginning(response: Response): Promise<string> {
+async function untilSilent(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   if (!reader) return "";
   const decoder = new TextDecoder();
   let text = "";
-  const timer = setTimeout(() => void reader.cancel().catch(() => {}), STREAM_MS);
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return text;
-      text += decoder.decode(value, { stream: true });
-    }
-  } finally {
+  const leave = (): void => void reader.cancel().catch(() => {});
+  for (;;) {
+    const timer = setTimeout(leave, SILENT_MS);
+    const { done, value } = await reader.read();
     clearTimeout(timer);
+    if (done) return text;
+    text += decoder.decode(value, { stream: true });
   }
 }

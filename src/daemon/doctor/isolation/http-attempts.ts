@@ -57,7 +57,7 @@ export async function httpAttempts(
       for (const body of known?.bodies?.(victim, attacker) ?? [undefined])
         attempts.push(judge({ kind, way: address.way, mustRefuse }, await attacker.actor.call(method, address.path, body), canaries));
   }
-  return [...attempts, ...(await replayed(attacker, victim, canaries))];
+  return [...attempts, ...(await written(attacker, victim, canaries)), ...(await replayed(attacker, victim, canaries))];
 }
 
 /** With what is required, and then with each of what is not. */
@@ -84,6 +84,19 @@ function addressesOf({ method, path, parameters }: DescribedOperation, victim: T
   return paths.flatMap((one) =>
     searches.map(({ text, named }) => ({ path: text.length === 0 ? one : `${one}?${text.join("&")}`, way: `${method} ${path}${named}` })),
   );
+}
+
+/** Where the attacker may read and not write. A key that nobody has written yet: nothing but the missing right is in the way. */
+async function written(attacker: Tenant, victim: Tenant, canaries: Canaries): Promise<Attempt[]> {
+  const key = `by-${attacker.id}`;
+  const pool = `/api/pools/${victim.openPool}`;
+  const put = await attacker.actor.call("PUT", `${pool}/entries/${key}`, { value: "x" });
+  const batch = await attacker.actor.call("POST", `${pool}/batch`, { writes: [{ key, value: "x" }] });
+  const judging = (way: string) => ({ kind: "pools", way: `${way} of a pool it may only read`, mustRefuse: true });
+  return [
+    judge(judging("PUT /api/pools/{pool}/entries/{key}"), put, canaries),
+    judge(judging("POST /api/pools/{pool}/batch"), batch, canaries),
+  ];
 }
 
 /** The victim's own requests again, under the victim's own keys. */

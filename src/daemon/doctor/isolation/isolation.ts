@@ -13,7 +13,7 @@ import { Canaries } from "./canaries.ts";
 import { type DescribedOperation, describedOperations, httpAttempts } from "./http-attempts.ts";
 import { jailAttempts } from "./jail-attempts.ts";
 import { mcpAttempts } from "./mcp-attempts.ts";
-import { cursorsOf, plant, type Tenant, tell, WORD } from "./plant.ts";
+import { cursorsOf, plant, type Tenant, tell, WORD, withWaitingMail } from "./plant.ts";
 import { RecordingModel } from "./recording-model.ts";
 import { markOf, scratchHome } from "./scratch-home.ts";
 
@@ -74,11 +74,12 @@ export async function testIsolation(where: Whereabouts): Promise<IsolationReport
   const operations = await describedOperations(operator);
   const reports: PairReport[] = [];
   for (const [attackerId, victimId] of pairs) {
-    const [attacker, victim] = [tenants.get(attackerId), tenants.get(victimId)] as [Tenant, Tenant];
+    const attacker = tenants.get(attackerId) as Tenant;
+    const victim = await withWaitingMail(parts, tenants.get(victimId) as Tenant);
     const sees = scratch.sees(attackerId, victimId);
     const forbidden = sees ? victim.canaries.without(SESSION_KINDS) : victim.canaries;
     const attempts = [
-      ...(await jailAttempts(workspaces, scratch.path, attacker, victim, forbidden)),
+      ...(await jailAttempts({ workspaces, home: scratch.path }, attacker, victim, forbidden)),
       ...(await httpAttempts(operations, attacker, victim, forbidden)),
       ...(await mcpAttempts(attacker, victim, forbidden)),
       ...(await promptAttempts(operator, model, attacker, victim, chance)),
@@ -86,7 +87,7 @@ export async function testIsolation(where: Whereabouts): Promise<IsolationReport
     reports.push({ attacker: attackerId, victim: victimId, sees, attempts: sees ? attempts.map(permittedBySees) : attempts });
   }
   const first = tenants.values().next().value;
-  const found = first ? await ownThings(operations, model, first) : SEEING;
+  const found = first ? await ownThings(operations, model, await withWaitingMail(parts, first)) : SEEING;
   const blind = SEEING.filter((kind) => !found.includes(kind));
   return {
     ok: blind.length === 0 && reports.every(({ attempts }) => attempts.every(({ outcome }) => !FAILING.includes(outcome))),

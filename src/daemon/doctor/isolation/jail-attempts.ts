@@ -1,18 +1,22 @@
-import { existsSync, linkSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, linkSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { asFailure } from "../../../kernel/failure.ts";
 import type { Workspace } from "../../../records/workspaces/workspace.ts";
 import type { Workspaces } from "../../../records/workspaces/workspaces.ts";
 import { type Attempt, judge, type Reply } from "./attempt.ts";
 import type { Canaries } from "./canaries.ts";
-import { type Tenant, WORD } from "./plant.ts";
+import type { Tenant } from "./plant.ts";
 
 const FOLDER = "attempt";
 
+export interface JailParts {
+  readonly workspaces: Workspaces;
+  readonly home: string;
+}
+
 /** As the attacker's file tools, with links that its own programs could have made. */
 export async function jailAttempts(
-  workspaces: Workspaces,
-  home: string,
+  { workspaces, home }: JailParts,
   attacker: Tenant,
   victim: Tenant,
   canaries: Canaries,
@@ -20,69 +24,95 @@ export async function jailAttempts(
   const attempts: Attempt[] = [];
   const theirs = join(home, "agents", victim.id);
   const mine = join(home, "agents", attacker.id, "workspace", FOLDER);
-  const up = `../../../${victim.id}`;
   const add = async (way: string, verb: () => Promise<unknown>): Promise<void> => {
     attempts.push(judge({ kind: "files", way, mustRefuse: true }, await replyOf(verb), canaries));
   };
-  const before = readFileSync(join(theirs, "workspace", "secret.txt"), "utf8");
   const { workspace } = attacker;
+  const files = linksToFiles(home, victim.id);
+  const folders = linksToFolders(home, victim.id);
+  const untouched = keep(join(theirs, "workspace", "secret.txt"), join(theirs, "workspace", "new.txt"));
+  let intact = true;
   await workspace.makeDirectory(FOLDER);
   try {
-    for (const [name, target] of Object.entries({
-      "link to the file": join(theirs, "workspace", "secret.txt"),
-      "relative link to the file": `${up}/workspace/secret.txt`,
-      "link to memory": join(theirs, "memory", "MEMORY.md"),
-      "dangling link": join(theirs, "workspace", "new.txt"),
-      "link to the secrets of all": join(home, "guildhall.yaml"),
-      "link to the store": join(home, "state.db"),
-      "link to the operator's token": join(home, "operator.token"),
-    })) {
-      symlinkSync(target, join(mine, name));
+    for (const [name, target] of [...files, ...folders]) symlinkSync(target, join(mine, name));
+    for (const name of files.keys()) {
       await add(`read ${name}`, () => workspace.read(`${FOLDER}/${name}`));
       await add(`write ${name}`, () => workspace.write(`${FOLDER}/${name}`, "x"));
     }
-    for (const [name, target] of Object.entries({
-      "link to the folder": join(theirs, "workspace"),
-      "relative link": `${up}/workspace`,
-      "link to all": theirs,
-    })) {
-      symlinkSync(target, join(mine, name));
-      const inside = name === "link to all" ? "workspace/secret.txt" : "secret.txt";
-      await add(`read through ${name}`, () => workspace.read(`${FOLDER}/${name}/${inside}`));
-      await add(`list ${name}`, () => workspace.list(`${FOLDER}/${name}`));
-      await add(`write through ${name}`, () => workspace.write(`${FOLDER}/${name}/new.txt`, "x"));
-      await add(`remove through ${name}`, () => workspace.remove(`${FOLDER}/${name}/${inside}`));
-      await add(`walk ${name}`, () => contentsBelow(workspace, `${FOLDER}/${name}`));
-    }
-    linkSync(join(theirs, "workspace", "secret.txt"), join(mine, "hard link"));
-    await add("read a hard link", () => workspace.read(`${FOLDER}/hard link`));
-    await add("write a hard link", () => workspace.write(`${FOLDER}/hard link`, "x"));
-    for (const path of [
-      `../../${victim.id}/workspace/secret.txt`,
-      join(theirs, "workspace", "secret.txt"),
-      join(theirs, "SOUL.md"),
-      `../../${victim.id}/memory/MEMORY.md`,
-    ]) {
+    for (const path of pathsTo(home, victim.id)) {
       await add(`read ${path.replace(home, "<home>")}`, () => workspace.read(path));
       await add(`write ${path.replace(home, "<home>")}`, () => workspace.write(path, "x"));
+    }
+    for (const name of folders.keys()) {
+      await add(`list ${name}`, () => workspace.list(`${FOLDER}/${name}`));
+      await add(`walk ${name}`, () => contentsBelow(workspace, `${FOLDER}/${name}`));
+      await add(`read through ${name}`, () => workspace.read(`${FOLDER}/${name}/secret.txt`));
+      await add(`write through ${name}`, () => workspace.write(`${FOLDER}/${name}/new.txt`, "x"));
+      await add(`remove through ${name}`, () => workspace.remove(`${FOLDER}/${name}/secret.txt`));
+      intact = untouched() && intact;
     }
     // A walk is the attacker's to make, and shows the links; what it reads must be its own.
     const walked = await replyOf(() => contentsBelow(workspace, FOLDER));
     attempts.push(judge({ kind: "files", way: "walk with all links in place", mustRefuse: false }, walked, canaries));
+    // By itself: a second name of the file would be a reason to refuse all the others.
+    linkSync(join(theirs, "workspace", "secret.txt"), join(mine, "hard link"));
+    await add("read hard link", () => workspace.read(`${FOLDER}/hard link`));
+    await add("write hard link", () => workspace.write(`${FOLDER}/hard link`, "x"));
+    rmSync(join(mine, "hard link"));
     await sharedPaths(workspaces, attacker, theirs, mine, add);
   } finally {
     rmSync(mine, { recursive: true, force: true });
   }
-  const changed =
-    [join(theirs, "workspace", "new.txt")].some((path) => existsSync(path)) ||
-    readFileSync(join(theirs, "workspace", "secret.txt"), "utf8") !== before;
   attempts.push({
     kind: "files",
     way: "its files afterwards",
-    outcome: changed ? "accepted" : "refused",
-    detail: changed ? "they were changed" : "unchanged",
+    ...(untouched() && intact ? { outcome: "refused", detail: "unchanged" } : { outcome: "accepted", detail: "they were changed" }),
   });
   return attempts;
+}
+
+function linksToFiles(home: string, victim: string): Map<string, string> {
+  const theirs = join(home, "agents", victim);
+  return new Map([
+    ["link to the file", join(theirs, "workspace", "secret.txt")],
+    ["relative link to the file", `../../../${victim}/workspace/secret.txt`],
+    ["link to memory", join(theirs, "memory", "MEMORY.md")],
+    ["dangling link", join(theirs, "workspace", "new.txt")],
+    ["link to the config", join(home, "guildhall.yaml")],
+    ["link to the store", join(home, "state.db")],
+    ["link to the operator's token", join(home, "operator.token")],
+  ]);
+}
+
+function linksToFolders(home: string, victim: string): Map<string, string> {
+  return new Map([
+    ["link to the folder", join(home, "agents", victim, "workspace")],
+    ["relative link to the folder", `../../../${victim}/workspace`],
+    ["link by another link", "relative link to the folder"],
+  ]);
+}
+
+function pathsTo(home: string, victim: string): string[] {
+  const theirs = join(home, "agents", victim);
+  return [
+    `../../${victim}/workspace/secret.txt`,
+    `${FOLDER}/../../../${victim}/memory/MEMORY.md`,
+    join(theirs, "workspace", "secret.txt"),
+    join(theirs, "SOUL.md"),
+  ];
+}
+
+/** Whether the file is as it was and the other still not there; puts both right, so that the next attempts begin alike. */
+function keep(file: string, absent: string): () => boolean {
+  const before = readFileSync(file);
+  return () => {
+    const same = existsSync(file) && readFileSync(file).equals(before) && !existsSync(absent);
+    if (!same) {
+      rmSync(absent, { force: true });
+      writeFileSync(file, before);
+    }
+    return same;
+  };
 }
 
 /** As if the operator had shared them, by mistake or through a link: the jail does not take the config's word for it. */
@@ -115,7 +145,7 @@ async function contentsBelow(workspace: Workspace, path: string): Promise<string
     const content =
       found.kind === "file"
         ? await found.read().then(
-            (read) => Buffer.from(read.bytes).toString("latin1"),
+            ({ bytes }) => Buffer.from(bytes).toString("latin1"),
             () => "",
           )
         : "";
@@ -124,12 +154,12 @@ async function contentsBelow(workspace: Workspace, path: string): Promise<string
   return seen.join("\n");
 }
 
-/** In the words of HTTP, so that one judge is enough. What is missing counts as refused: a link that leads nowhere leads nowhere. */
+/** In the words of HTTP, so that one judge is enough. */
 async function replyOf(verb: () => Promise<unknown>): Promise<Reply> {
   try {
     const answer = await verb();
     const bytes = (answer as { readonly bytes?: Uint8Array } | undefined)?.bytes;
-    return { status: 200, text: bytes ? Buffer.from(bytes).toString("latin1") : `${WORD} ${JSON.stringify(answer)}` };
+    return { status: 200, text: bytes ? Buffer.from(bytes).toString("latin1") : (JSON.stringify(answer) ?? "") };
   } catch (error) {
     const { code, message, entry } = asFailure(error);
     return { status: entry.status, text: `"code":"${code}" ${message}` };

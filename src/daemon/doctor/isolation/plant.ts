@@ -20,6 +20,8 @@ export interface Tenant {
   readonly sessionKey: string;
   readonly pool: string;
   readonly entryKey: string;
+  /** One that everybody may read, and only the agent write. */
+  readonly openPool: string;
   readonly mailId: string;
   readonly mailFence: number;
   readonly waitingMailId: string;
@@ -72,13 +74,14 @@ export async function plant(parts: PlantParts, id: string, canaries: Canaries, w
   const pool = `private-${id}`;
   const entryKey = "findings";
   await operator.must("POST", "/api/pools", { name: pool, readers: [id], writers: [id] });
+  const openPool = `open-${id}`;
+  await operator.must("POST", "/api/pools", { name: openPool, readers: ["*"], writers: [id] });
   const batch = { path: `/api/pools/${pool}/batch`, body: { writes: [{ key: entryKey, value: canaries.of("pool") }] }, key: chance() };
   await actor.must("POST", batch.path, batch.body, { "idempotency-key": batch.key });
 
   const receive = { path: "/api/mail/receive", body: { max: 1, visibility_ms: 3_600_000 }, key: chance() };
   const first = await operator.must<{ id: string }>("POST", "/api/mail", { to: id, type: WORD, content: canaries.of("mail") });
   const { mail } = await actor.must<{ mail: { fence: number }[] }>("POST", receive.path, receive.body, { "idempotency-key": receive.key });
-  const waiting = await operator.must<{ id: string }>("POST", "/api/mail", { to: id, type: WORD, content: canaries.of("waiting mail") });
 
   const subject = `${WORD} ${canaries.of("proposal")}`;
   const proposal = await actor.must<{ id: string; hash: string }>("POST", "/api/proposals", {
@@ -109,9 +112,10 @@ export async function plant(parts: PlantParts, id: string, canaries: Canaries, w
     sessionKey,
     pool,
     entryKey,
+    openPool,
     mailId: first.id,
     mailFence: mail[0]?.fence ?? 1,
-    waitingMailId: waiting.id,
+    waitingMailId: "",
     proposalId: proposal.id,
     proposalHash: proposal.hash,
     approvalId,
@@ -121,6 +125,13 @@ export async function plant(parts: PlantParts, id: string, canaries: Canaries, w
     cursors: { sessions: [], claims: [] },
     keyed: [batch, receive],
   };
+}
+
+/** With mail that it could receive at once: it may have received what it had, and within a conversation one waits for the other. */
+export async function withWaitingMail({ operator, chance }: PlantParts, tenant: Tenant): Promise<Tenant> {
+  const mail = { to: tenant.id, type: WORD, content: tenant.canaries.of("waiting mail"), conversation: chance() };
+  const { id } = await operator.must<{ id: string }>("POST", "/api/mail", mail);
+  return { ...tenant, waitingMailId: id };
 }
 
 /** Once everybody has something: the operator's lists in parts of one, and where they go on. */

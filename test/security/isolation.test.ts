@@ -1,0 +1,242 @@
+import { spawn } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type IsolationReport, pairsOf } from "../../src/daemon/doctor/isolation/isolation.ts";
+import { PlantedCopy } from "./planted-copy.ts";
+
+const CONFIG = `
+personality: The real \${REAL_SECRET}.
+channels: { telegram: { token: "\${REAL_SECRET}" } }
+pools: { house: { readers: ["*"], writers: [alice] } }
+agents:
+  alice: { default: true, env: { API_TOKEN: "\${REAL_SECRET}" }, roles: [writer], workspace_scope: chat }
+  bob: { roles: [writer], tools: coding, shared_paths: [{ path: ./docs, mode: rw }] }
+bindings: [{ agent: bob, telegram: "-100" }]
+`;
+
+let home: string;
+let places: string;
+let copy: PlantedCopy;
+beforeAll(() => {
+  places = mkdtempSync(join(tmpdir(), "guildhall-isolated-"));
+  home = join(places, "home");
+  mkdirSync(join(home, "docs"), { recursive: true });
+  mkdirSync(join(places, "tmp"));
+  writeFileSync(join(home, "guildhall.yaml"), CONFIG);
+  writeFileSync(join(home, ".env"), "REAL_SECRET=the-operators-real-secret\n");
+  chmodSync(join(home, ".env"), 0o600);
+  copy = new PlantedCopy();
+});
+afterAll(() => {
+  copy.remove();
+  rmSync(places, { recursive: true, force: true });
+});
+
+interface Tested {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(args: readonly string[]): Promise<Tested> {
+  return new Promise((resolve) => {
+    const env = { ...process.env, TMPDIR: join(places, "tmp"), NO_COLOR: "1" };
+    const child = spawn(process.execPath, [copy.launcher, "doctor", "--isolation", "--home", home, ...args], {
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let stdout = "";
+    let stderr = "";
+    child.stdout.on("data", (data) => {
+      stdout += data;
+    });
+    child.stderr.on("data", (data) => {
+      stderr += data;
+    });
+    child.on("close", (code) => resolve({ code, stdout, stderr }));
+  });
+}
+
+/** Kinds and ways of what was not as it should be. */
+async function failures(): Promise<{ readonly code: number | null; readonly failed: string[]; readonly report: IsolationReport }> {
+  const { code, stdout, stderr } = await run(["--json"]);
+  if (!stdout.startsWith("{")) throw new Error(`no report: ${stdout}${stderr}`);
+  const report = JSON.parse(stdout) as IsolationReport;
+  const wrong = report.pairs.flatMap(({ attempts }) => attempts).filter(({ outcome }) => outcome !== "refused" && outcome !== "own");
+  return { code, failed: [...new Set(wrong.map(({ kind, outcome, way }) => `${outcome} ${kind}: ${way}`))], report };
+}
+
+describe("the isolation self-test", () => {
+  test("holds, tells what was refused, uses nothing real and leaves nothing behind", async () => {
+    const before = readdirSync(home, { recursive: true });
+    const { code, failed, report } = await failures();
+    expect({ code, failed, blind: report.blind }).toEqual({ code: 0, failed: [], blind: [] });
+    expect(report.pairs.map(({ attacker, victim }) => `${attacker} → ${victim}`)).toEqual(["alice → bob", "bob → alice"]);
+    expect(report.pairs[0]?.attempts.length).toBeGreaterThan(200);
+    expect(JSON.stringify(report)).not.toContain("the-operators-real-secret");
+    expect(readdirSync(home, { recursive: true })).toEqual(before);
+    expect(readdirSync(join(places, "tmp")).filter((name) => name.startsWith("guildhall"))).toEqual([]);
+    const words = await run([]);
+    expect(words.code).toBe(0);
+    expect(words.stdout).toMatch(/^isolation: holds\nok {4}alice → bob {3}\d+ attempts in vain/);
+    expect(words.stdout).toContain("403 workspace.outside");
+    expect(words.stdout).toContain("None in this version: tasks");
+  }, 120_000);
+
+  // Several at a time, each in another room, to save time: what one of them lets through, none of the others could.
+  const SPOILED: readonly (readonly (readonly [what: string, expected: RegExp, file: string, from: string, to: string])[])[] = [
+    [
+      [
+        "the jail follows links",
+        /leaked files: read through link to the folder/,
+        "src/records/workspaces/directory.ts",
+        "O_PATH | O_NOFOLLOW : O_RDONLY | O_NOFOLLOW_ANY",
+        "O_PATH : O_RDONLY | O_NOFOLLOW_ANY",
+      ],
+      [
+        "everybody sees all sessions",
+        /leaked sessions: GET \/api\/sessions\/\{key\}/,
+        "src/records/sessions/viewer.ts",
+        'return sees.includes("*") ? "all" : [...new Set([caller.name, ...sees])];',
+        'return sees.includes("*") || caller.name !== "" ? "all" : [];',
+      ],
+      [
+        "everybody reads every pool",
+        /leaked pools: GET \/api\/pools\/\{pool\}\/entries\/\{key\}/,
+        "src/records/pools/access.ts",
+        'if (caller.kind === "operator" || caller.kind === "reader") return true;',
+        'if (caller.kind === "operator" || caller.kind === "agent") return true;',
+      ],
+      [
+        "secrets are not taken out",
+        /leaked prompts: what its model is shown/,
+        "src/kernel/redact.ts",
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: it stands so in the source
+        "`[secret ${names.get(form)}]`",
+        "(names.get(form) === undefined ? form : form)",
+      ],
+      [
+        "agents see approvals",
+        /leaked approvals: GET \/api\/approvals/,
+        "src/edges/api/approvals-routes.ts",
+        "allow: OVERSEERS,",
+        'allow: [...OVERSEERS, "agent"],',
+      ],
+      [
+        "a route is added that nobody thought of",
+        /unprobed things: GET \/api\/things\/\{thing\}/,
+        "src/edges/api/system-routes.ts",
+        '    route({\n      method: "GET",\n      path: "/healthz",',
+        '    route({ method: "GET", path: "/api/things/:thing", summary: "New", allow: ["agent"], answers: { 200: z.string() }, handle: async () => ({ status: 200, body: "" }) }),\n    route({\n      method: "GET",\n      path: "/healthz",',
+      ],
+    ],
+    [
+      [
+        "hard links are not looked at",
+        /leaked files: read hard link/,
+        "src/records/workspaces/read-file.ts",
+        "entry.stats.nlink > 1n && ",
+        "entry.stats.nlink > 9n && ",
+      ],
+      [
+        "everybody sees all runs",
+        /leaked runs: GET \/api\/runs\/\{id\}/,
+        "src/edges/api/message-routes.ts",
+        'caller.kind === "agent" && found.agent !== caller.name',
+        'caller.kind === "channel" && found.agent !== caller.name',
+      ],
+      [
+        "everybody reads all mail",
+        /leaked mail: GET \/api\/mail\/\{id\}/,
+        "src/records/mailbox/mailbox.ts",
+        "row.sender === caller.name ||",
+        'row.sender !== "" ||',
+      ],
+      [
+        "everybody writes where it may read",
+        /accepted pools: PUT .* it may only read/,
+        "src/records/pools/access.ts",
+        'return caller.kind === "operator" ||',
+        'return caller.kind !== "reader" ||',
+      ],
+      [
+        "an MCP session is anybody's",
+        /leaked mcp: its session: mail_read/,
+        "src/edges/mcp/mcp-sessions.ts",
+        "!session || !isSame(session.caller, caller)",
+        "!session",
+      ],
+      [
+        "agents follow the ledger",
+        /(leaked|accepted) events: /,
+        "src/edges/api/event-routes.ts",
+        "allow: OVERSEERS,",
+        'allow: [...OVERSEERS, "agent"],',
+      ],
+    ],
+    [
+      [
+        "shared folders are not looked at when they are used",
+        /leaked files: shared_paths: its workspace, read/,
+        "src/records/workspaces/shared-root.ts",
+        "if (agents !== undefined && above.includes(agents)",
+        'if (agents === "" && above.includes(agents)',
+      ],
+      [
+        "an idempotency key is anybody's",
+        /leaked idempotency: POST \/api\/mail\/receive/,
+        "src/edges/api/once.ts",
+        'scope: ["http", caller.kind, caller.name, method, place]',
+        'scope: ["http", caller.kind, method, place]',
+      ],
+    ],
+  ];
+
+  test.each(SPOILED.map((spoiled) => [spoiled.map(([what]) => what).join("; "), spoiled] as const))(
+    "fails when %s",
+    async (_what, spoiled) => {
+      const undo = spoiled.map(([, , file, from, to]) => copy.plant(file, from, to));
+      try {
+        const { code, failed } = await failures();
+        for (const [what, expected] of spoiled) expect(failed.join("\n"), what).toMatch(expected);
+        expect(code).toBe(1);
+      } finally {
+        for (const restore of undo) restore();
+      }
+    },
+    60_000,
+  );
+
+  test("does not trust attempts by which an agent does not find its own things", async () => {
+    const undo = copy.plant(
+      "src/daemon/doctor/isolation/route-values.ts",
+      "runs: { id: ({ runId }) => [runId] }",
+      'runs: { id: () => ["0"] }',
+    );
+    try {
+      const { code, report } = await failures();
+      expect([code, report.blind]).toEqual([1, ["runs"]]);
+    } finally {
+      undo();
+    }
+  }, 60_000);
+
+  test("takes turns when there are too many pairs: everybody attacks and is attacked equally often", () => {
+    const agents = Array.from({ length: 50 }, (_, index) => `a${index}`);
+    const pairs = pairsOf(agents);
+    expect(pairs).toHaveLength(50 * 30);
+    for (const side of [0, 1] as const)
+      expect(
+        new Set(
+          Map.groupBy(pairs, (pair) => pair[side])
+            .values()
+            .map((all) => all.length),
+        ),
+      ).toEqual(new Set([30]));
+    expect(new Set(pairs.map(String)).size).toBe(pairs.length);
+    expect(pairs.some(([attacker, victim]) => attacker === victim)).toBe(false);
+    expect(pairsOf(["only"])).toEqual([]);
+  });
+});
