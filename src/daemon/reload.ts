@@ -123,6 +123,7 @@ export class Reload {
     this.#agents.apply(next);
     log.info("the config was applied", { revision: next.number, changes: told.join("; ") });
     tellQuarantined(log, settings, before.settings);
+    tellWarnings(log, settings, before.settings);
     await this.#applied();
   }
 
@@ -156,6 +157,13 @@ export function tellQuarantined(log: Log, { quarantined }: Settings, before?: Se
     if (told === before?.quarantined.get(agent)?.map(inWordsWithFix).join("; ")) continue;
     log.error("an agent is quarantined: its section of the config is broken; the others go on", { agent, problems: told });
   }
+}
+
+/** What can hardly be meant; nothing is refused for it. */
+export function tellWarnings(log: Log, { warnings }: Settings, before?: Settings): void {
+  const told = new Set(before?.warnings.map(inWordsWithFix));
+  for (const problem of warnings)
+    if (!told.has(inWordsWithFix(problem))) log.warn("the config can hardly be meant so", { problem: inWordsWithFix(problem) });
 }
 
 function hashOf(file: string): string {

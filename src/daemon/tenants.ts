@@ -14,7 +14,7 @@ import { configFileOf, editConfig } from "../settings/edit-config.ts";
 import { homeOf, type Whereabouts } from "../settings/home.ts";
 import { loadSettings, type Settings } from "../settings/load-settings.ts";
 import { type FileLooks, looksOf, watchFiles } from "../settings/watch-files.ts";
-import { Reload, type ReloadParts, storeRevision, tellQuarantined } from "./reload.ts";
+import { Reload, type ReloadParts, storeRevision, tellQuarantined, tellWarnings } from "./reload.ts";
 
 /** The files whose change is a reason to look again. */
 function watchedFiles(where: Whereabouts): string[] {
@@ -61,6 +61,7 @@ export class Tenants {
     };
     const first = await storeRevision(parts, settings, ["as it was when the daemon started"]);
     tellQuarantined(given.log, settings);
+    tellWarnings(given.log, settings);
     return new Tenants(where, looks, parts, new AgentRegistry(first), settings.home);
   }
 

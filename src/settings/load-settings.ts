@@ -7,7 +7,7 @@ import { Failure, isFailure } from "../kernel/failure.ts";
 import { redactor } from "../kernel/redact.ts";
 import { type ConfigPath, type ConfigProblem, configFailure, type Origin } from "./config-problem.ts";
 import { type Environment, homeOf, type Whereabouts } from "./home.ts";
-import { namedSecrets, Secrets } from "./secrets.ts";
+import { namedSecrets, Secrets, secretsIn } from "./secrets.ts";
 import { type ValidatedConfig, validateConfig } from "./validate-config.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
 
@@ -93,8 +93,6 @@ function settingsOf({ home, file, text, source, dotEnv, lookUp }: ReadConfig, op
 
 /** For a program that hands in its config: nothing of it stands in a file. */
 export function settingsWithoutFile(config: Config, home: string): Settings {
-  const variables = Object.values(config.agents).flatMap(({ env }) => Object.entries(env));
-  const values = variables.map(([name, secret]) => [name, secret.reveal()] as const);
   return {
     home,
     configFile: null,
@@ -103,7 +101,7 @@ export function settingsWithoutFile(config: Config, home: string): Settings {
     config,
     quarantined: new Map(),
     warnings: [],
-    secrets: new Secrets(config, values),
+    secrets: new Secrets(config, secretsIn(config)),
     originOf: () => null,
     isWritten: () => false,
     storeLocation: storeLocation(config, undefined, home),

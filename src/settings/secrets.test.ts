@@ -63,6 +63,11 @@ test("the usual keys of providers and the password of the store are secrets too"
   );
 });
 
+test("what everybody calls something by is no secret, wherever it is repeated", () => {
+  const { secrets } = load("agents: { researcher: { env: { WHO: researcher, TOKEN: not-a-name } } }\n");
+  expect(secrets.values()).toEqual([["TOKEN", "not-a-name"]]);
+});
+
 test("secrets do not print", () => {
   const settings = load(TWO, VALUES);
   for (const printed of [JSON.stringify(settings), inspect(settings, { depth: 20 }), String(settings.secrets)])

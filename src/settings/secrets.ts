@@ -1,4 +1,5 @@
 import type { Config } from "../contract/config.ts";
+import { Secret } from "../contract/secret.ts";
 import { type ConfigPath, type Finding, warningAt } from "./config-problem.ts";
 import { isSecretPosition, SECRET_POSITIONS } from "./secret-positions.ts";
 import { mapAt, valueAt } from "./value-at.ts";
@@ -53,7 +54,19 @@ export function namedSecrets(source: YamlSource | null, environment: (name: stri
   const written = source === null ? [] : secretPaths(source.value).flatMap((path) => secretsAt(path, source));
   const usual = USUAL_KEYS.flatMap((name): NamedSecret[] => named(name, environment(name)));
   const inFile = valueAt(source?.value, ["store"]);
-  return [...written, ...usual, ...passwordIn(store), ...passwordIn(typeof inFile === "string" ? inFile : "")];
+  const all = [...written, ...usual, ...passwordIn(store), ...passwordIn(typeof inFile === "string" ? inFile : "")];
+  // What everybody calls an agent or a pool by cannot be hidden, and hiding it would leave nobody to call.
+  const names = new Set(
+    ["agents", "pools", "channels", "providers", "identities"].flatMap((key) => Object.keys(mapAt(source?.value, [key]))),
+  );
+  return all.filter(([, value]) => !names.has(value));
+}
+
+/** Of a config that stands in no file: each by the key at which it stands. */
+export function secretsIn(value: unknown, key = ""): NamedSecret[] {
+  if (value instanceof Secret) return [[key, value.reveal()]];
+  if (value === null || typeof value !== "object") return [];
+  return Object.entries(value).flatMap(([name, inner]) => secretsIn(inner, name));
 }
 
 function secretsAt(path: ConfigPath, source: YamlSource): NamedSecret[] {

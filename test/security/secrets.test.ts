@@ -116,6 +116,7 @@ describe.each(["SQLite", "PostgreSQL"])("secrets on %s", (kind) => {
     clean("config explain", explained.stdout + explained.stderr);
     const { stdout, stderr } = await daemon.kill("SIGTERM");
     expect(stderr).toContain("modle");
+    expect(stderr).toContain("a secret is written in the config itself");
     clean("the log", stdout + stderr);
   });
 });

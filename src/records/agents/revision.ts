@@ -2,8 +2,7 @@ import type { Config } from "../../contract/config.ts";
 import { Policy } from "../../deciders/policy/policy.ts";
 import { Router } from "../../deciders/routing/router.ts";
 import { routingOf } from "../../deciders/routing/routing-of.ts";
-import type { Settings } from "../../settings/load-settings.ts";
-import { Secrets } from "../../settings/secrets.ts";
+import { type Settings, settingsWithoutFile } from "../../settings/load-settings.ts";
 import { type Agent, agentsOf } from "./agent.ts";
 
 /** Everything that follows from one text of the config. Never changes; what began with it may end with it. */
@@ -23,20 +22,5 @@ export function revisionOf(settings: Settings, number: number): Revision {
 
 /** For a program that hands in its config: nothing of it stands in a file. */
 export function revisionWithoutFile(config: Config, home = ""): Revision {
-  return revisionOf(
-    {
-      home,
-      configFile: null,
-      configText: "",
-      configHash: "",
-      config,
-      quarantined: new Map(),
-      warnings: [],
-      secrets: new Secrets(config, []),
-      originOf: () => null,
-      isWritten: () => false,
-      storeLocation: "",
-    },
-    0,
-  );
+  return revisionOf(settingsWithoutFile(config, home), 0);
 }
