@@ -86,6 +86,13 @@ export const POLICY_BUGS: readonly PlantedBug[] = [
     ...properties,
   },
   {
+    name: "a refusal names only one of several things to change",
+    file: "src/deciders/policy/finding-in-words.ts",
+    from: "if (lacks.allow) {",
+    to: "if (lacks.allow && changes.length === 0) {",
+    tests: ["test/policy-fixes.test.ts"],
+  },
+  {
     name: "half a stored grant is half a grant",
     file: "src/deciders/policy/grant.ts",
     from: "result.success && holdsOwnRules(result.data) ? result.data : NO_RIGHTS;",

@@ -119,7 +119,7 @@ describe("agent_delegate", () => {
   test("goes nowhere from an agent that lists nobody, and says what to write", () => {
     expect(call("agent_delegate", { agent: "main" }, "coder")).toMatchObject({
       verdict: "deny",
-      fix: "write subagents: { agents: [main] } in agents.coder",
+      fix: "write agents.coder.subagents.agents: [main]",
     });
   });
 

@@ -231,6 +231,11 @@ describe("a stored grant", () => {
     expect(verdict(readGrant(stored), current, "terminal")).toBe("ask");
   });
 
+  test("comes back from a step with a very long name", () => {
+    const long = narrow(current.grantOf("main"), layerOf("step ".repeat(1_000), toolRules.parse(["todo"])));
+    expect(readGrant(JSON.stringify(long))).toEqual(long);
+  });
+
   test.each<[string, unknown]>([
     ["nothing", undefined],
     ["null", null],

@@ -4,6 +4,7 @@ import { PROFILE_NAMES, type ToolRules, toolPattern } from "../../contract/tools
 const line = z.int().positive().nullable();
 const entries = z.array(toolPattern).max(500);
 const lines = z.array(line).max(500);
+const MAX_SOURCE = 500;
 
 /** Where rules stand, so that a refusal can name the line. Says nothing about what they allow. */
 const ruleOrigin = z.strictObject({
@@ -28,7 +29,7 @@ export type Edge = z.output<typeof edge>;
 /** One set of rules that every call must pass. */
 const layer = z.strictObject({
   /** Whose rules, in words: `agent coder`, `step test`. */
-  source: z.string().max(500),
+  source: z.string().max(MAX_SOURCE),
   /** The agent whose rules they are: without it they allow nothing. Null: nobody's. */
   agent: z.string().nullable(),
   rules: z.strictObject({
@@ -57,5 +58,6 @@ export const grantSchema = z.strictObject({ agent: z.string().min(1), layers: z.
 
 /** A layer that is nobody's: a step's, or what a parent gave its child. */
 export function layerOf(source: string, rules: ToolRules): Layer {
-  return { source, agent: null, rules, origin: null, waived_by: [] };
+  // Longer, it could be made and not be read again.
+  return { source: source.slice(0, MAX_SOURCE).toWellFormed(), agent: null, rules, origin: null, waived_by: [] };
 }

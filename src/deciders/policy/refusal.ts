@@ -68,7 +68,7 @@ function delegateRefusal(from: string, to: string, current: Policy): Refusal | n
   const line = current.lineOf("agents", from, "subagents", "agents");
   const couldBe = agentId.safeParse(to).success;
   const because = `${path} does not name ${couldBe ? to : shown(to)}${didYouMean(to, delegates)}${current.at(line)}`;
-  const change = delegates.length === 0 ? `write subagents: { agents: [${to}] } in agents.${from}` : `add ${to} to ${path}`;
+  const change = delegates.length === 0 ? `write ${path}: [${to}]` : `add ${to} to ${path}`;
   const fix = couldBe ? `${change}${line === null ? "" : `, ${current.file}:${line}`}` : null;
   return { source: "the delegates", rule: path, because, fix, line };
 }

@@ -48,8 +48,15 @@ export function noSuchTool(called: unknown, known: Iterable<string>): string {
   return `there is no tool ${shown(called)}${meant}`;
 }
 
+/** The same for names that a hurried reader takes for each other. */
 function skeleton(name: string): string {
-  return name.replaceAll(/[_-]/g, "");
+  return name
+    .replaceAll(/[_-]/g, "")
+    .replaceAll(/[1i]/g, "l")
+    .replaceAll("0", "o")
+    .replaceAll("5", "s")
+    .replaceAll("rn", "m")
+    .replaceAll("vv", "w");
 }
 
 /** Only to guess what was meant; never to decide. */
