@@ -1,12 +1,18 @@
 import { bold, type GlobalOptions, harmless, print, say } from "./terminal.ts";
 
+const PROGRESS_MS = 10_000;
 const FINE = ["refused", "own"];
 
 /** A line for each pair and kind; every attempt that was not as it should be; all of them with --json. */
 export async function isolation(options: GlobalOptions): Promise<number> {
   if (!options.json) say("Trying every agent against every other, on a copy of this config…");
   const { testIsolation } = await import("../daemon/doctor/isolation/isolation.ts");
-  const report = await testIsolation(options);
+  let told = performance.now();
+  const report = await testIsolation(options, (done, of) => {
+    if (options.json || performance.now() - told < PROGRESS_MS) return;
+    told = performance.now();
+    say(`${done} of ${of} pairs tried`);
+  });
   if (options.json) {
     print(JSON.stringify(report));
     return report.ok ? 0 : 1;

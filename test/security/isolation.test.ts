@@ -185,6 +185,15 @@ describe("the isolation self-test", () => {
         'if (agents === "" && above.includes(agents)',
       ],
       [
+        "mail is acknowledged by whoever knows its number",
+        /accepted mail: POST \/api\/mail\/\{id\}\/ack/,
+        "src/records/mailbox/mailbox.ts",
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: it stands so in the source
+        "set state = 'acked', ${this.#settling.ended}\n      where id = ${id} and fence = ${fence} and leased_by = ${caller.name}",
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: likewise
+        "set state = 'acked', ${this.#settling.ended}\n      where id = ${id} and fence = ${fence}",
+      ],
+      [
         "an idempotency key is anybody's",
         /leaked idempotency: POST \/api\/mail\/receive/,
         "src/edges/api/once.ts",

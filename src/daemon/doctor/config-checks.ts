@@ -25,7 +25,8 @@ export function configChecks(where: Whereabouts): ReadConfig {
     return { settings, findings: [blocking("config", message, hint)] };
   }
   const { exists, file, problems } = checkConfig(where, undefined);
-  const told = problems.filter(({ path }) => quarantinedBy(settings, path) === undefined);
+  // Who can read .env is asked with the home, and can be put right there.
+  const told = problems.filter(({ path, code }) => quarantinedBy(settings, path) === undefined && code !== "config.readable_secrets");
   const findings = [
     ...told.map((problem) => (problem.severity === "error" ? broken : warning)("config", inWords(problem), problem.fix)),
     ...(told.length === 0 ? [ok("config", exists ? `${file} has no problems` : `there is no ${file}: everything is as by default`)] : []),

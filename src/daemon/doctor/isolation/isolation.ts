@@ -13,7 +13,7 @@ import { Canaries } from "./canaries.ts";
 import { type DescribedOperation, describedOperations, httpAttempts } from "./http-attempts.ts";
 import { jailAttempts } from "./jail-attempts.ts";
 import { mcpAttempts } from "./mcp-attempts.ts";
-import { cursorsOf, plant, type Tenant, tell, WORD, withWaitingMail } from "./plant.ts";
+import { ask, cursorsOf, plant, type Tenant, WORD, withWaitingMail } from "./plant.ts";
 import { RecordingModel } from "./recording-model.ts";
 import { markOf, scratchHome } from "./scratch-home.ts";
 
@@ -39,13 +39,14 @@ export interface IsolationReport {
 }
 
 const PAIRS_PER_AGENT = 30;
-const MAX_PAIRS = 2_000;
+/** A pair takes about half a second. So many, and of a thousand agents each still attacks one and is attacked by one. */
+const MAX_PAIRS = 1_000;
 const SESSION_KINDS = ["session"];
 /** By each of these an agent must find what is its own, or the refusals of others prove nothing. */
 const SEEING = ["files", "runs", "sessions", "pools", "mail", "proposals", "idempotency", "mcp", "prompts"];
 
 /** Every agent against every other, on a copy in which nothing is real. Starts a daemon of its own and leaves nothing behind. */
-export async function testIsolation(where: Whereabouts): Promise<IsolationReport> {
+export async function testIsolation(where: Whereabouts, tell: (done: number, of: number) => void = () => {}): Promise<IsolationReport> {
   await using undo = new AsyncDisposableStack();
   const chance = (): string => randomBytes(8).toString("hex");
   const known = new Map<string, Canaries>();
@@ -62,13 +63,10 @@ export async function testIsolation(where: Whereabouts): Promise<IsolationReport
   const newId = idSource(systemClock, systemRandom);
   const workspaces = await Workspaces.of(scratch.path, { clock: systemClock, newId });
   const operator = new Actor("operator", daemon.url, daemon.operatorToken);
-  const parts = { url: daemon.url, home: scratch.path, operator, approvals: new Approvals(store, newId), chance };
+  const parts = { url: daemon.url, home: scratch.path, operator, approvals: new Approvals(store, newId), workspaces, chance };
   const pairs = pairsOf(scratch.agents);
   const tenants = new Map<string, Tenant>();
-  for (const id of new Set(pairs.flat())) {
-    const workspace = workspaces.workspace({ id, workspaceScope: "agent", sharedPaths: [] }, null, { configFile: null });
-    tenants.set(id, await plant(parts, id, canariesOf(id), workspace));
-  }
+  for (const id of new Set(pairs.flat())) tenants.set(id, await plant(parts, scratch.owner(id), canariesOf(id)));
   const cursors = await cursorsOf(operator);
   for (const [id, tenant] of tenants) tenants.set(id, { ...tenant, cursors });
   const operations = await describedOperations(operator);
@@ -84,6 +82,7 @@ export async function testIsolation(where: Whereabouts): Promise<IsolationReport
       ...(await mcpAttempts(attacker, victim, forbidden)),
       ...(await promptAttempts(operator, model, attacker, victim, chance)),
     ];
+    tell(reports.length, pairs.length);
     reports.push({ attacker: attackerId, victim: victimId, sees, attempts: sees ? attempts.map(permittedBySees) : attempts });
   }
   const first = tenants.values().next().value;

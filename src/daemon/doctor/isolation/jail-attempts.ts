@@ -1,5 +1,5 @@
 import { existsSync, linkSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { asFailure } from "../../../kernel/failure.ts";
 import type { Workspace } from "../../../records/workspaces/workspace.ts";
 import type { Workspaces } from "../../../records/workspaces/workspaces.ts";
@@ -22,15 +22,14 @@ export async function jailAttempts(
   canaries: Canaries,
 ): Promise<Attempt[]> {
   const attempts: Attempt[] = [];
-  const theirs = join(home, "agents", victim.id);
-  const mine = join(home, "agents", attacker.id, "workspace", FOLDER);
+  const mine = join(attacker.folder, FOLDER);
   const add = async (way: string, verb: () => Promise<unknown>): Promise<void> => {
     attempts.push(judge({ kind: "files", way, mustRefuse: true }, await replyOf(verb), canaries));
   };
   const { workspace } = attacker;
-  const files = linksToFiles(home, victim.id);
-  const folders = linksToFolders(home, victim.id);
-  const untouched = keep(join(theirs, "workspace", "secret.txt"), join(theirs, "workspace", "new.txt"));
+  const files = linksToFiles(home, mine, victim);
+  const folders = linksToFolders(mine, victim);
+  const untouched = keep(join(victim.folder, "secret.txt"), join(victim.folder, "new.txt"));
   let intact = true;
   await workspace.makeDirectory(FOLDER);
   try {
@@ -39,7 +38,7 @@ export async function jailAttempts(
       await add(`read ${name}`, () => workspace.read(`${FOLDER}/${name}`));
       await add(`write ${name}`, () => workspace.write(`${FOLDER}/${name}`, "x"));
     }
-    for (const path of pathsTo(home, victim.id)) {
+    for (const path of pathsTo(home, attacker, victim)) {
       await add(`read ${path.replace(home, "<home>")}`, () => workspace.read(path));
       await add(`write ${path.replace(home, "<home>")}`, () => workspace.write(path, "x"));
     }
@@ -55,11 +54,11 @@ export async function jailAttempts(
     const walked = await replyOf(() => contentsBelow(workspace, FOLDER));
     attempts.push(judge({ kind: "files", way: "walk with all links in place", mustRefuse: false }, walked, canaries));
     // By itself: a second name of the file would be a reason to refuse all the others.
-    linkSync(join(theirs, "workspace", "secret.txt"), join(mine, "hard link"));
+    linkSync(join(victim.folder, "secret.txt"), join(mine, "hard link"));
     await add("read hard link", () => workspace.read(`${FOLDER}/hard link`));
     await add("write hard link", () => workspace.write(`${FOLDER}/hard link`, "x"));
     rmSync(join(mine, "hard link"));
-    await sharedPaths(workspaces, attacker, theirs, mine, add);
+    await sharedPaths(workspaces, attacker, { own: join(home, "agents", victim.id), workspace: victim.folder }, mine, add);
   } finally {
     rmSync(mine, { recursive: true, force: true });
   }
@@ -71,34 +70,33 @@ export async function jailAttempts(
   return attempts;
 }
 
-function linksToFiles(home: string, victim: string): Map<string, string> {
-  const theirs = join(home, "agents", victim);
+function linksToFiles(home: string, mine: string, { id, folder }: Tenant): Map<string, string> {
   return new Map([
-    ["link to the file", join(theirs, "workspace", "secret.txt")],
-    ["relative link to the file", `../../../${victim}/workspace/secret.txt`],
-    ["link to memory", join(theirs, "memory", "MEMORY.md")],
-    ["dangling link", join(theirs, "workspace", "new.txt")],
+    ["link to the file", join(folder, "secret.txt")],
+    ["relative link to the file", relative(mine, join(folder, "secret.txt"))],
+    ["link to memory", join(home, "agents", id, "memory", "MEMORY.md")],
+    ["dangling link", join(folder, "new.txt")],
     ["link to the config", join(home, "guildhall.yaml")],
     ["link to the store", join(home, "state.db")],
     ["link to the operator's token", join(home, "operator.token")],
   ]);
 }
 
-function linksToFolders(home: string, victim: string): Map<string, string> {
+function linksToFolders(mine: string, { folder }: Tenant): Map<string, string> {
   return new Map([
-    ["link to the folder", join(home, "agents", victim, "workspace")],
-    ["relative link to the folder", `../../../${victim}/workspace`],
+    ["link to the folder", folder],
+    ["relative link to the folder", relative(mine, folder)],
     ["link by another link", "relative link to the folder"],
   ]);
 }
 
-function pathsTo(home: string, victim: string): string[] {
-  const theirs = join(home, "agents", victim);
+function pathsTo(home: string, attacker: Tenant, { id, folder }: Tenant): string[] {
+  const own = join(home, "agents", id);
   return [
-    `../../${victim}/workspace/secret.txt`,
-    `${FOLDER}/../../../${victim}/memory/MEMORY.md`,
-    join(theirs, "workspace", "secret.txt"),
-    join(theirs, "SOUL.md"),
+    relative(attacker.folder, join(folder, "secret.txt")),
+    `${FOLDER}/../${relative(attacker.folder, join(own, "memory", "MEMORY.md"))}`,
+    join(folder, "secret.txt"),
+    join(own, "SOUL.md"),
   ];
 }
 
@@ -119,15 +117,15 @@ function keep(file: string, absent: string): () => boolean {
 async function sharedPaths(
   workspaces: Workspaces,
   attacker: Tenant,
-  theirs: string,
+  theirs: { readonly own: string; readonly workspace: string },
   mine: string,
   add: (way: string, verb: () => Promise<unknown>) => Promise<void>,
 ): Promise<void> {
-  symlinkSync(join(theirs, "workspace"), join(mine, "shared link"));
+  symlinkSync(theirs.workspace, join(mine, "shared link"));
   const places = {
-    "its workspace": join(theirs, "workspace"),
-    "its private folder": theirs,
-    "all agents' folder": join(theirs, ".."),
+    "its workspace": theirs.workspace,
+    "its private folder": theirs.own,
+    "all agents' folder": join(theirs.own, ".."),
     "a link to its workspace": join(mine, "shared link"),
   };
   for (const [name, path] of Object.entries(places)) {

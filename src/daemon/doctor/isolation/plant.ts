@@ -2,7 +2,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Approvals } from "../../../records/access/approvals.ts";
+import type { Place } from "../../../records/workspaces/place-folder.ts";
 import type { Workspace } from "../../../records/workspaces/workspace.ts";
+import { type WorkspaceOwner, Workspaces } from "../../../records/workspaces/workspaces.ts";
 import { Actor } from "./actor.ts";
 import type { Canaries } from "./canaries.ts";
 import { openMcp } from "./mcp-connection.ts";
@@ -16,6 +18,8 @@ export interface Tenant {
   readonly actor: Actor;
   readonly canaries: Canaries;
   readonly workspace: Workspace;
+  /** Where its workspace lies. */
+  readonly folder: string;
   readonly runId: string;
   readonly sessionKey: string;
   readonly pool: string;
@@ -42,13 +46,15 @@ export interface PlantParts {
   readonly home: string;
   readonly operator: Actor;
   readonly approvals: Approvals;
+  readonly workspaces: Workspaces;
   readonly chance: () => string;
 }
 
 /** Where all agents are spoken to alike: only the agent tells their sessions apart. */
+export const PLACE: Place = { platform: "isolation", account: "default", chat: "same-chat", topic: null };
 const SAME_PLACE = { platform: "isolation", chat: "same-chat", peer: "same-peer", chat_type: "dm" };
 
-export async function tell(operator: Actor, agent: string, id: string, text: string): Promise<{ runId: string; sessionKey: string }> {
+export async function ask(operator: Actor, agent: string, id: string, text: string): Promise<{ runId: string; sessionKey: string }> {
   const sent = await operator.must<{ runId: string; sessionKey: string }>("POST", "/api/messages", { ...SAME_PLACE, id, agent, text });
   for (;;) {
     const { status } = await operator.must<{ status: string }>("GET", `/api/runs/${sent.runId}`);
@@ -58,8 +64,10 @@ export async function tell(operator: Actor, agent: string, id: string, text: str
 }
 
 /** Gives an agent something of every kind that the product has. */
-export async function plant(parts: PlantParts, id: string, canaries: Canaries, workspace: Workspace): Promise<Tenant> {
-  const { url, home, operator, approvals, chance } = parts;
+export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: Canaries): Promise<Tenant> {
+  const { url, home, operator, approvals, chance, workspaces } = parts;
+  const { id } = owner;
+  const workspace = workspaces.workspace(owner, PLACE, { configFile: join(home, "guildhall.yaml") });
   const created = await operator.must<{ id: string; token: string }>("POST", "/api/tokens", { scope: `agent:${id}` });
   const actor = new Actor(id, url, created.token);
 
@@ -69,12 +77,12 @@ export async function plant(parts: PlantParts, id: string, canaries: Canaries, w
   writeFileSync(join(own, "memory", "MEMORY.md"), canaries.of("memory"), { mode: 0o600 });
   writeFileSync(join(own, "SOUL.md"), canaries.of("soul"), { mode: 0o600 });
 
-  const { runId, sessionKey } = await tell(operator, id, chance(), `${WORD} ${canaries.of("session")}`);
+  const { runId, sessionKey } = await ask(operator, id, chance(), `${WORD} ${canaries.of("session")}`);
 
-  const pool = `private-${id}`;
+  const pool = `private-${chance()}`;
   const entryKey = "findings";
   await operator.must("POST", "/api/pools", { name: pool, readers: [id], writers: [id] });
-  const openPool = `open-${id}`;
+  const openPool = `open-${chance()}`;
   await operator.must("POST", "/api/pools", { name: openPool, readers: ["*"], writers: [id] });
   const batch = { path: `/api/pools/${pool}/batch`, body: { writes: [{ key: entryKey, value: canaries.of("pool") }] }, key: chance() };
   await actor.must("POST", batch.path, batch.body, { "idempotency-key": batch.key });
@@ -108,6 +116,7 @@ export async function plant(parts: PlantParts, id: string, canaries: Canaries, w
     actor,
     canaries,
     workspace,
+    folder: join(home, ...Workspaces.folderOf(owner, PLACE)),
     runId,
     sessionKey,
     pool,

@@ -1,6 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { revisionOf } from "../../../records/agents/revision.ts";
+import type { WorkspaceOwner } from "../../../records/workspaces/workspaces.ts";
 import type { Whereabouts } from "../../../settings/home.ts";
 import { inspectSettings, loadSettings, type Settings } from "../../../settings/load-settings.ts";
 import { listAt, mapAt, valueAt } from "../../../settings/value-at.ts";
@@ -16,6 +18,8 @@ export interface ScratchHome {
   readonly agents: readonly string[];
   /** Agents that the config does not let run: they are in the copy with nothing of their own. */
   readonly quarantined: readonly string[];
+  /** What decides about the files of an agent, as in the operator's config. */
+  owner(agent: string): WorkspaceOwner;
   /** Whom an agent may look at by the operator's own word. */
   sees(agent: string, other: string): boolean;
   remove(): void;
@@ -35,10 +39,12 @@ export function scratchHome(where: Whereabouts, canariesOf: (agent: string) => C
   for (const agent of agents)
     for (const { path: folder } of listAt(config, ["agents", agent, "shared_paths"]) as { path: string }[])
       mkdirSync(join(path, folder), { recursive: true });
+  const copied = revisionOf(loadSettings({ home: path }, process.env), 0).agents;
   return {
     path,
     agents,
     quarantined: [...settings.quarantined.keys()],
+    owner: (agent) => copied.get(agent) ?? { id: agent, workspaceScope: "agent", sharedPaths: [] },
     sees: (agent, other) => settings.config.agents[agent]?.sees.some((name) => name === "*" || name === other) ?? false,
     remove: () => rmSync(path, { recursive: true, force: true }),
   };
