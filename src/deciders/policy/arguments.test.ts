@@ -128,15 +128,17 @@ describe("agent_delegate", () => {
     expect([because, fix]).toEqual(['agents.main.subagents.agents does not name " coder" (did you mean "coder"?)', null]);
   });
 
-  test("by an agent that stands still is refused for that alone", () => {
-    const { because, fix, trace } = explainCall({
-      grant: current.grantOf("resting"),
-      current,
-      tool: "agent_delegate",
-      args: { agent: "coder" },
-    });
-    expect([because, fix]).toEqual(["agent resting is paused", "guildhall agents resume resting"]);
-    expect(trace.filter(({ hit }) => hit).map(({ rule }) => rule)).toEqual(["state", "profile: full"]);
+  test("by an agent that stands still is refused for that, and for the list only where it lacks the name", () => {
+    const fixOf = (agent: string) =>
+      explainCall({ grant: current.grantOf("resting"), current, tool: "agent_delegate", args: { agent } }).fix;
+    expect(fixOf("coder")).toBe("guildhall agents resume resting");
+    expect(fixOf("main")).toBe("guildhall agents resume resting; and add main to agents.resting.subagents.agents");
+  });
+
+  test("by an agent that is gone, whatever it was called, is explained too", () => {
+    const before = new Policy(settingsWithoutFile(configSchema.parse({ agents: { constructor: {} } }), "/home"));
+    const answer = explainCall({ grant: before.grantOf("constructor"), current, tool: "agent_delegate", args: { agent: "coder" } });
+    expect(answer).toMatchObject({ verdict: "deny", because: 'there is no agent "constructor" any more' });
   });
 
   test.each<[string, unknown, string]>([

@@ -74,7 +74,9 @@ class Judgement {
       this.#refuse({ source: "the tools", rule: "name", because, fix: null, line: null });
       return this.#decision(null);
     }
-    if (this.#goesOn && holdsOwnRules(grant)) this.#askLayers(tool);
+    // Of a grant that holds no rules there is nothing more to say.
+    if (!holdsOwnRules(grant)) return this.#decision(tool);
+    if (this.#goesOn) this.#askLayers(tool);
     if (this.#goesOn && args !== ANY_ARGUMENTS) this.#refuse(argumentRefusal(agent, tool, args, workspace, current));
     return this.#decision(tool);
   }

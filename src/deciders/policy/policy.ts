@@ -89,8 +89,10 @@ export class Policy {
     return narrow(own, ...inherited);
   }
 
+  /** Whom it may name, whether or not it may act. */
   delegatesOf(agent: string): string[] {
-    return this.source.config.agents[agent]?.subagents.agents.map(({ id }) => id) ?? [];
+    const { agents } = this.source.config;
+    return Object.hasOwn(agents, agent) ? (agents[agent]?.subagents.agents.map(({ id }) => id) ?? []) : [];
   }
 
   /** Whether there can be such a tool for this agent. Which tools its servers really have is known only when they run. */

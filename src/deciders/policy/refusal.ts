@@ -60,11 +60,9 @@ export function argumentRefusal(
 
 /** The same answer for an agent that is not listed and for one that does not exist: a model learns no names by asking. */
 function delegateRefusal(from: string, to: string, current: Policy): Refusal | null {
-  // Refused for that already, whomever its list names.
-  if (current.standstillOf(from)) return null;
-  if (current.rightsOn(from, to) !== null) return stateRefusal(to, current);
-  const path = `agents.${from}.subagents.agents`;
   const delegates = current.delegatesOf(from);
+  if (delegates.includes(to)) return stateRefusal(to, current);
+  const path = `agents.${from}.subagents.agents`;
   const line = current.lineOf("agents", from, "subagents", "agents");
   const couldBe = agentId.safeParse(to).success;
   const because = `${path} does not name ${couldBe ? to : shown(to)}${didYouMean(to, delegates)}${current.at(line)}`;
