@@ -138,7 +138,7 @@ async function promptAttempts(
   chance: () => string,
 ): Promise<Attempt[]> {
   const secret = victim.canaries.of("secret GUILDHALL_CANARY");
-  const { runId, sessionKey } = await tell(
+  const { runId, sessionKey } = await ask(
     operator,
     attacker.id,
     chance(),
