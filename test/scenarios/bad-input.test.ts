@@ -92,8 +92,8 @@ test("a PostgreSQL that cannot be reached", async () => {
 });
 
 test("a config with a mistake", async () => {
-  writeFileSync(join(home.path, "guildhall.yaml"), "agents:\n  main: {modle: offline/demo}\n");
-  await refused("config.invalid", 'guildhall.yaml:2:10: agents.main.modle: unknown key (did you mean "model"?)', "Correct the line");
+  writeFileSync(join(home.path, "guildhall.yaml"), "# mine\nmodle: offline/demo\n");
+  await refused("config.invalid", 'guildhall.yaml:2:1: modle: unknown key (did you mean "model"?)', "Write model instead.");
 });
 
 // As root no permission binds: then the commands run as the user that owns nothing. Elsewhere the tests' own user is refused.
