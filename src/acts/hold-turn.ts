@@ -1,3 +1,4 @@
+import { noCrashPoints, type ReachedPoint } from "../kernel/crash-points.ts";
 import type { Failure } from "../kernel/failure.ts";
 import { addHeldTurn, heldAgents, heldTurnsOf, removeHeldTurns, removeOrphans } from "../records/agents/held-turns.ts";
 import { type RunInput, requeueRun, waitRun } from "../records/sessions/runs.ts";
@@ -11,6 +12,7 @@ const AT_ONCE = 200;
 /** The agent may not answer now. The turn waits at the head of its conversation, holding nothing, and no attempt is counted. */
 export async function holdTurn(
   store: Store,
+  reached: ReachedPoint,
   item: ClaimedWork,
   run: RunInput,
   revision: number,
@@ -28,20 +30,28 @@ export async function holdTurn(
     },
     "locked",
   );
+  reached("turn.held");
 }
 
 /**
  * Lets go of the turns whose agent no longer waits, in their order. Any node may call it, often: a turn that is woken once too often is
  * held again, and one that is held while this runs is found the next time.
  */
-export async function wakeHeldTurns(store: Store, waits: (agent: string, revision: number) => boolean): Promise<number> {
+export async function wakeHeldTurns(
+  store: Store,
+  waits: (agent: string, revision: number) => boolean,
+  reached: ReachedPoint = noCrashPoints,
+): Promise<number> {
   const agents = await heldAgents(store.read);
   if (agents.length === 0) return 0;
   await store.transact("forget stopped turns", removeOrphans, "locked");
   let woken = 0;
   for (const { agent, revision } of agents) {
     if (waits(agent, revision)) continue;
-    for (let part = AT_ONCE; part === AT_ONCE; woken += part) part = await wakeSome(store, agent);
+    for (let part = AT_ONCE; part === AT_ONCE; woken += part) {
+      part = await wakeSome(store, agent);
+      if (part > 0) reached("turns.woken");
+    }
   }
   return woken;
 }

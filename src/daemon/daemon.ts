@@ -101,7 +101,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   redaction.add([["operator.token", operatorToken]]);
 
   const pools = new Pools(store);
-  const tenants = await Tenants.open(options, looks, settings, { store, pools, node, log, redaction, observe: options.observe });
+  const tenants = await Tenants.open(options, looks, settings, { store, pools, node, log, redaction, reached, observe: options.observe });
   const { agents, personalities } = tenants;
   const access = new Access(store, agents, newId, systemRandom);
   const claims = new Claims(store, node);

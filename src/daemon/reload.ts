@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { COMMONS } from "../contract/guests.ts";
 import { sha256 } from "../kernel/canonical-json.ts";
+import type { ReachedPoint } from "../kernel/crash-points.ts";
 import { asFailure, type Failure, isFailure } from "../kernel/failure.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Redaction } from "../kernel/redact.ts";
@@ -21,6 +22,7 @@ export interface ReloadParts {
   readonly node: string;
   readonly log: Log;
   readonly redaction: Redaction;
+  readonly reached: ReachedPoint;
   readonly configFile: string;
   /** Reads the files as they are now. */
   load(): Settings;
@@ -59,6 +61,7 @@ export async function storeRevision(parts: ReloadParts, settings: Settings, chan
     },
     "locked",
   );
+  parts.reached("config.stored");
   const revision = revisionOf(settings, number);
   return parts.observe?.revision(revision) ?? revision;
 }

@@ -77,7 +77,8 @@ export class Tenants {
   /** Turns whose agent no longer waits. Every node asks every second, so that none is forgotten. */
   wake(): Promise<number> {
     const { number, agents } = this.agents.current;
-    return wakeHeldTurns(this.#parts.store, (id, since) => since > number || standstillOf(agents.get(id))?.waits === true);
+    const { store, reached } = this.#parts;
+    return wakeHeldTurns(store, (id, since) => since > number || standstillOf(agents.get(id))?.waits === true, reached);
   }
 
   /** `letGo`: stops at once what was taken from this node. */

@@ -19,6 +19,9 @@ export const CRASH_POINTS = [
   "turn.answered",
   "turn.committed",
   "command.ran",
+  "turn.held",
+  "turns.woken",
+  "config.stored",
 ] as const;
 
 export type CrashPoint = (typeof CRASH_POINTS)[number];

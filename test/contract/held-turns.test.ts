@@ -45,7 +45,7 @@ describe.each(PLACES)("turns of an agent that may not answer, on %s", (_name, pl
   }
   const hold = async (revision = 1): Promise<string[]> => {
     const claimed = await claim();
-    for (const { item, run } of claimed) await holdTurn(store, item, run, revision, PAUSED, 1);
+    for (const { item, run } of claimed) await holdTurn(store, noCrashPoints, item, run, revision, PAUSED, 1);
     return claimed.map(({ run }) => run.id);
   };
   const statusOf = async (id: string): Promise<Run["status"] | undefined> => (await readRun(store.read, id))?.status;
@@ -112,7 +112,7 @@ describe.each(PLACES)("turns of an agent that may not answer, on %s", (_name, pl
       const claimed = await claim();
       await Promise.all([
         ...claimed.map(async ({ item, run }, index) => {
-          if ((index + Math.floor(round / 3)) % 2 === 0) return holdTurn(store, item, run, 1, PAUSED, 1);
+          if ((index + Math.floor(round / 3)) % 2 === 0) return holdTurn(store, noCrashPoints, item, run, 1, PAUSED, 1);
           await commitTurn(store, newId, noCrashPoints, item, run, { text: "ok", usage: null }, 1);
           done.add(run.id);
           seen.push(run.id);

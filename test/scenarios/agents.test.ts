@@ -9,7 +9,7 @@ import { Home, type RunningDaemon } from "./guildhall.ts";
 const SOON = { timeout: 15_000, interval: 50 };
 
 /** Agents as tenants of a real daemon, on a real database: what is written in the config is what happens. */
-describe.concurrent.each(["SQLite", "PostgreSQL"])("agents on %s", (kind) => {
+describe.each(["SQLite", "PostgreSQL"])("agents on %s", (kind) => {
   function tenant(config: string, { onTestFinished }: TestContext): { home: Home; write(text: string): void } {
     const place = kind === "PostgreSQL" ? postgresPlace() : undefined;
     const head = place ? `store: ${place.location}\n` : "";
@@ -38,6 +38,9 @@ describe.concurrent.each(["SQLite", "PostgreSQL"])("agents on %s", (kind) => {
     if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
     return (await response.json()) as AgentView;
   };
+
+  const tokenFor = async (daemon: RunningDaemon, scope: string): Promise<{ token: string }> =>
+    (await (await daemon.fetch("/api/tokens", { method: "POST", body: JSON.stringify({ scope }) })).json()) as { token: string };
 
   test("a changed file is applied as one new revision, and the same text again as none", async (context) => {
     const { expect } = context;
@@ -126,11 +129,31 @@ describe.concurrent.each(["SQLite", "PostgreSQL"])("agents on %s", (kind) => {
     expect(await one.endedAt).toBeLessThanOrEqual(two.endedAt as number);
   });
 
+  test.for(["config.stored,config.stored", "config.stored,turns.woken"])(
+    "a waiting turn is answered once also when the daemon dies while it is held, and again at %s",
+    async (points, context) => {
+      const { expect } = context;
+      const { home } = tenant("agents: { main: {}, tired: { state: paused } }\n", context);
+      const holding = await home.startCrashing("config.stored,turn.held");
+      const { runId } = await holding.send({ id: "1", agent: "tired" });
+      await holding.ended;
+      const waking = await home.startCrashing(points);
+      expect((await waking.run(runId)).status).toBe("waiting");
+      await waking.fetch("/api/agents/tired/resume", { method: "POST" }).catch(() => {});
+      await waking.ended;
+      const daemon = await home.start();
+      expect(await daemon.finished(runId)).toMatchObject({ status: "completed", agent: "tired" });
+      const types = (await daemon.eventsUntil(runId, "reply.sent")).map(({ type }) => type);
+      expect(types.filter((type) => type === "turn.completed")).toHaveLength(1);
+      expect((await agents(daemon)).tired).toMatchObject({ state: "active", running: 0, waiting: 0 });
+    },
+  );
+
   test("an archived agent refuses what comes, fails what has waited, and its token stands for nobody", async (context) => {
     const { expect } = context;
     const { home } = tenant("agents:\n  main: {}   # stays\n  old: {}\n", context);
     const daemon = await home.start();
-    const token = (await home.run(["token", "create", "--scope", "agent:old"])).stdout.trim();
+    const { token } = await tokenFor(daemon, "agent:old");
     const asOld = (): Promise<number> =>
       fetch(`${daemon.url}/api/claims`, { headers: { authorization: `Bearer ${token}` } }).then(({ status }) => status);
     expect(await asOld()).toBe(200);
@@ -162,7 +185,7 @@ describe.concurrent.each(["SQLite", "PostgreSQL"])("agents on %s", (kind) => {
     expect((await home.run(["agents", "pause", "coder"])).stderr).toContain("the daemon has taken it up (revision 3)");
 
     const as = async (scope: string, path: string, init: RequestInit = {}) => {
-      const token = (await home.run(["token", "create", "--scope", scope])).stdout.trim();
+      const { token } = await tokenFor(daemon, scope);
       return fetch(`${daemon.url}${path}`, { ...init, headers: { authorization: `Bearer ${token}` } });
     };
     expect(await (await as("read", "/api/agents")).json()).toMatchObject({

@@ -46,7 +46,7 @@ export function takeTurn(parts: TurnParts): Handler {
     // The whole turn is taken by the agent as it is now, whatever the config says meanwhile.
     const revision = parts.agents.current;
     const standstill = standstillOf(revision.agents.get(run.agent));
-    if (standstill?.waits) return holdTurn(store, item, run, revision.number, standstill.failure, causedBy);
+    if (standstill?.waits) return holdTurn(store, reached, item, run, revision.number, standstill.failure, causedBy);
     let cause = causedBy;
     const timeUp = AbortSignal.timeout(parts.turnMs);
     const { stopped, over } = parts.running.begin(runId);
