@@ -80,6 +80,37 @@ test("a message becomes a run and a row of work, and its reply an outbox row tha
   expect(await store.queue.counts()).toEqual({});
 });
 
+test("the run keeps the whole decision; the event of it says who, by which rule and why, and keeps no trace a second time", async () => {
+  const address: Address = {
+    platform: "x",
+    account: "default",
+    guild: null,
+    chat: "1",
+    topic: null,
+    chatType: "group",
+    peer: "7",
+    roles: [],
+  };
+  const bindings = [
+    { agent: "main", match: { platform: "x", chat: "1" } },
+    { agent: "main", match: { platform: "x" } },
+  ];
+  const decision = new Router(routingOfConfig(configSchema.parse({ bindings }))).explain(address, 1);
+  const key = sessionKey("main", address);
+  const { runId } = await admitMessage(store, newId, noCrashPoints, {
+    externalId: "told",
+    address,
+    text: "hello",
+    decision,
+    sessionKey: key,
+  });
+  expect((await readRun(store.read, runId))?.decision).toEqual(decision);
+  const told = (await store.ledger.read(0, 1_000, ["run", runId])).find((event) => event.type === "route.decided");
+  const { agent, tier, binding, because } = decision;
+  expect(told?.data).toEqual({ agent, tier, binding, because, sessionKey: key });
+  await store.queue.settleAll([await claim(TURN_WORK)]);
+});
+
 test("one causal thread leads from the reply back to the message", async () => {
   const [first] = await store.ledger.read(0, 1);
   const events = await store.ledger.read(0, 1_000, first?.subject);

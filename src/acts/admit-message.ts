@@ -99,6 +99,8 @@ export async function tellAdmission(
   { decision, sessionKey }: Placed,
 ): Promise<number> {
   const subject = ["run", runId];
+  // The trace is kept once, with the run.
+  const { agent, tier, binding, because } = decision;
   const [admitted] = await store.ledger.append(tx, {
     type: "message.admitted",
     actor: `${address.platform}:${address.peer}`,
@@ -110,7 +112,7 @@ export async function tellAdmission(
     actor: "guildhall",
     subject,
     causedBy: admitted as number,
-    data: { ...decision, sessionKey },
+    data: { agent, tier, binding, because, sessionKey },
   });
   return decided as number;
 }
