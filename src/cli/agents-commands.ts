@@ -1,4 +1,5 @@
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
+import { place } from "./bind-place.ts";
 
 const collect = (value: string, before: readonly string[] = []): string[] => [...before, value];
 
@@ -52,18 +53,4 @@ export function agentsCommands(program: Command, done: (exit: number) => void): 
     .description("make a home with a config to begin with; touches nothing that is there")
     .option("--yes", "ask nothing")
     .action(async (_own, command: Command) => done(await (await import("./init.ts")).init(command.optsWithGlobals())));
-}
-
-/** `platform:chat` or `platform:chat:topic`. */
-function place(text: string, before: readonly Place[]): Place[] {
-  const [, platform, chat, topic] = /^([a-z0-9][a-z0-9_-]*):([^:]+)(?::(.+))?$/.exec(text) ?? [];
-  if (platform === undefined || chat === undefined)
-    throw new InvalidArgumentError("Expected <platform>:<chat> or <platform>:<chat>:<topic>, for example telegram:-100123.");
-  return [...before, { platform, chat, ...(topic === undefined ? {} : { topic }) }];
-}
-
-export interface Place {
-  readonly platform: string;
-  readonly chat: string;
-  readonly topic?: string;
 }

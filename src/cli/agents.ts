@@ -1,8 +1,7 @@
 import { AgentsClient } from "../client/agents.ts";
 import type { AgentView } from "../contract/agents.ts";
-import { KNOWN_CHANNELS } from "../contract/bindings.ts";
 import { PROFILE_NAMES } from "../contract/tools.ts";
-import type { Place } from "./agents-commands.ts";
+import { bindingOf, type Place } from "./bind-place.ts";
 import { type Applied, appliedInWords, untilApplied } from "./config-applied.ts";
 import { findRunning } from "./connect.ts";
 import { table } from "./spans.ts";
@@ -141,10 +140,4 @@ function toolsOf(text: string): string | string[] {
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "");
-}
-
-function bindingOf({ platform, chat, topic }: Place): Record<string, unknown> {
-  const more = topic === undefined ? {} : { topic };
-  if ((KNOWN_CHANNELS as readonly string[]).includes(platform)) return { [platform]: chat, ...more };
-  return { match: { platform, chat, ...more } };
 }

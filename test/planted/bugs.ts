@@ -7,6 +7,7 @@ import { POOL_BUGS } from "./pool-bugs.ts";
 import { ROUTING_BUGS } from "./routing-bugs.ts";
 import { SESSION_BUGS } from "./session-bugs.ts";
 import { SETTINGS_BUGS } from "./settings-bugs.ts";
+import { TENANT_BUGS } from "./tenant-bugs.ts";
 import { WORKSPACE_BUGS } from "./workspace-bugs.ts";
 
 /** One bug as somebody could have written it, and the unmodified tests that must notice. */
@@ -230,6 +231,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...API_BUGS,
   ...SESSION_BUGS,
   ...WORKSPACE_BUGS,
+  ...TENANT_BUGS,
   ...SETTINGS_BUGS,
   ...POLICY_BUGS,
   ...ROUTING_BUGS,

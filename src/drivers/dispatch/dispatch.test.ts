@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { modelRegistry } from "../../abilities/models/model-registry.ts";
 import { offlineProvider } from "../../abilities/models/offline-model.ts";
 import { admitMessage } from "../../acts/admit-message.ts";
+import { restartTurns } from "../../acts/restart-turns.ts";
 import { DELIVERY_WORK, TURN_WORK } from "../../acts/work-kinds.ts";
 import { configSchema } from "../../contract/config.ts";
 import type { Address } from "../../deciders/routing/address.ts";
@@ -57,9 +58,9 @@ const config = configSchema.parse({
   agents: { main: { model: "test/model" }, demo: {}, lost: { model: "nobody/knows" } },
 });
 
-function dispatcher(model: Model, options: { limit?: number; leaseMs?: number; turnMs?: number } = {}): Dispatcher {
+function dispatcher(model: Model, options: { limit?: number; leaseMs?: number; turnMs?: number; agents?: AgentRegistry } = {}): Dispatcher {
   const models = modelRegistry([offlineProvider, { name: "test", model: () => model, models: () => [] }]);
-  const agents = new AgentRegistry(revisionWithoutFile(config));
+  const agents = options.agents ?? new AgentRegistry(revisionWithoutFile(config));
   const turn = takeTurn({
     store,
     agents,
@@ -126,6 +127,44 @@ test("never more than the limit run at once", async () => {
   for (const run of runs) await isOver(run);
   await node.stop(1_000);
   expect(most).toBe(3);
+});
+
+test("a restarted turn stops here at once, begins again, and counts no attempt; it is answered once", async () => {
+  const asked: AbortSignal[] = [];
+  const stuck = scripted(async (_request, signal) => {
+    asked.push(signal);
+    if (asked.length === 2) return "second";
+    await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    return "first";
+  });
+  const run = await send("main", "again", "x");
+  const node = dispatcher(stuck);
+  node.start();
+  await vi.waitFor(() => expect(asked).toHaveLength(1), 5_000);
+  expect(await restartTurns(store, "demo", "operator")).toEqual([]);
+  expect(await restartTurns(store, "main", "operator")).toEqual([run]);
+  await node.letGo();
+  await isOver(run);
+  await node.stop(1_000);
+  expect(asked).toHaveLength(2);
+  expect(asked[0]?.aborted).toBe(true);
+  expect(await readRun(store.read, run)).toMatchObject({ status: "completed", reply: { text: "second" } });
+});
+
+test("a turn ends with the agent it began with; the next one knows the new config", async () => {
+  const seen: (string | null)[] = [];
+  const slow = scripted(async ({ system }) => {
+    seen.push(system);
+    if (seen.length === 1) agents.apply(revisionWithoutFile({ ...config, personality: "another" }));
+    return "done";
+  });
+  const agents = new AgentRegistry(revisionWithoutFile(config));
+  const runs = [await send("main", "held", "x"), await send("main", "held", "y")];
+  const node = dispatcher(slow, { agents });
+  node.start();
+  for (const run of runs) await isOver(run);
+  await node.stop(1_000);
+  expect(seen).toEqual(["brief", "another"]);
 });
 
 test("an agent with an unknown model fails its own runs, and no other agent's", async () => {

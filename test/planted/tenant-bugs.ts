@@ -1,0 +1,88 @@
+import type { PlantedBug } from "./bugs.ts";
+
+const HOLD = "src/acts/hold-turn.ts";
+const EDIT = "src/settings/edit-config.ts";
+const held = { tests: ["test/contract/held-turns.test.ts"] };
+const edits = { tests: ["src/settings/edit-config.test.ts"] };
+const life = { tests: ["test/scenarios/agents.test.ts"], filter: "SQLite" };
+
+/** Bugs in agents as tenants: their config, its revisions, their standstill. */
+export const TENANT_BUGS: readonly PlantedBug[] = [
+  {
+    name: "a turn is parked and nobody knows for whom",
+    file: HOLD,
+    from: "      await addHeldTurn(tx, { workId: item.id, agent: run.agent, runId: run.id, revision });\n",
+    to: "",
+    ...held,
+  },
+  {
+    name: "a node with an older config wakes what a newer one holds",
+    file: "src/records/agents/held-turns.ts",
+    from: "max(revision) as revision",
+    to: "0 as revision",
+    ...held,
+  },
+  {
+    name: "a restarted turn stays its old owner's",
+    file: "src/acts/restart-turns.ts",
+    from: "        await store.queue.handBackIn(tx, [item]);\n",
+    to: "",
+    ...held,
+  },
+  {
+    name: "an edit overwrites what was saved meanwhile",
+    file: EDIT,
+    from: "    if (readIfThere(file) !== before) return undefined;\n",
+    to: "",
+    ...edits,
+  },
+  {
+    name: "an edit may break the config",
+    file: EDIT,
+    from: "    refuseNewErrors(settings, loadSettings(where, environment, { text: after }));\n",
+    to: "",
+    ...edits,
+  },
+  {
+    name: "an edit writes the whole document anew",
+    file: "src/settings/yaml-edit.ts",
+    from: "if (means(spliced, wanted)) return spliced;",
+    to: "if (spliced === text) return spliced;",
+    tests: ["src/settings/yaml-edit.test.ts"],
+  },
+  {
+    name: "editors do not wait for each other",
+    file: "src/settings/config-lock.ts",
+    from: "BEGIN EXCLUSIVE",
+    to: "BEGIN",
+    tests: ["test/scenarios/config-edits.test.ts"],
+  },
+  {
+    name: "the same config is a new revision at every start",
+    file: "src/records/agents/config-revisions.ts",
+    from: "same.hash === revision.hash && !always",
+    to: "same.hash === revision.state && !always",
+    tests: ["test/contract/config-revisions.test.ts"],
+  },
+  {
+    name: "an archived agent takes messages",
+    file: "src/acts/admit-message.ts",
+    from: "return message.refusalBy?.(decision.agent) ?? null;",
+    to: "return null;",
+    ...life,
+  },
+  {
+    name: "an archived agent's token goes on",
+    file: "src/records/access/token-scope.ts",
+    from: 'if (agent.state === "archived")',
+    to: 'if (agent.state === "gone")',
+    ...life,
+  },
+  {
+    name: "a link stands for an agent's soul",
+    file: "src/records/agents/personality.ts",
+    from: " | constants.O_NOFOLLOW",
+    to: "",
+    ...life,
+  },
+];
