@@ -13,7 +13,7 @@ import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import { code, list, type SqlFragment, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
-import { TRANSCRIPT_DOCUMENTS } from "./transcript.ts";
+import { fitting, TRANSCRIPT_DOCUMENTS } from "./transcript.ts";
 import { type SeeingAgents, sees, visibleAgents } from "./viewer.ts";
 
 interface SessionRow {
@@ -62,10 +62,13 @@ export class Sessions {
     if (!row || !sees(visibleAgents(caller, this.#agents), row.agent))
       throw new Failure("request.not_found", `there is no session "${key}"`);
     const earlier = before === undefined ? code("") : sql`and position < ${before}`;
+    const newest = sql`(select position, octet_length(body) as bytes from transcript where session_key = ${key} ${earlier}
+      order by position desc limit ${limit}) as newest`;
     const rows = await this.#store.read.all<EntryRow>`select position, epoch, role, body, run_id, at from transcript
-      where session_key = ${key} ${earlier} order by position desc limit ${limit + 1}`;
-    const entries = rows.slice(0, limit).reverse().map(entryOf);
-    return { ...sessionOf(row), entries, next: rows.length > limit ? (entries[0]?.position ?? null) : null };
+      where session_key = ${key} and position in (${fitting(newest, limit)}) order by position`;
+    const first = rows[0]?.position ?? 0;
+    const more = await this.#store.read.get`select 1 from transcript where session_key = ${key} and position < ${first} limit 1`;
+    return { ...sessionOf(row), entries: rows.map(entryOf), next: more ? first : null };
   }
 
   /** Whose words are looked through is part of the query: nothing of others is found first and left out afterwards. */
@@ -101,8 +104,7 @@ function olderThan(cursor: string | undefined): SqlFragment {
   if (cursor === undefined) return code("");
   const [, time, key] = /^(\d{1,15}):(.+)$/s.exec(cursor) ?? [];
   if (time === undefined || key === undefined) throw new Failure("request.malformed", "after: expected `next` of the part before");
-  const at = Number(time);
-  return sql`and (last_at < ${at} or (last_at = ${at} and session_key < ${key}))`;
+  return sql`and (last_at, session_key) < (${Number(time)}, ${key})`;
 }
 
 function sessionOf(row: SessionRow): Session {

@@ -3,11 +3,14 @@ import type { Scope } from "../../kernel/scope.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
 import { scopeKey } from "../../store/keys.ts";
 import type { Search } from "../../store/search.ts";
+import { type SqlFragment, sql } from "../../store/sql.ts";
 
 /** Where what was said is found by its words. */
 export const TRANSCRIPT_DOCUMENTS = "transcript";
 /** What of an entry can be found: cutting a longer text into words would keep everybody waiting. */
 const INDEXED_CHARACTERS = 20_000;
+/** What is read of a conversation at once: a hundred messages may be a hundred megabytes. */
+const READ_BYTES = 2_000_000;
 
 /** What a turn belongs to. */
 export interface TranscriptPlace {
@@ -16,11 +19,22 @@ export interface TranscriptPlace {
   readonly epoch: number;
 }
 
-/** The newest `limit` entries of an epoch, oldest first. */
+/** The newest entries of an epoch, oldest first: at most `limit`, and no more text than a turn can be asked to hold. */
 export async function readTranscript(reads: Reads, sessionKey: string, epoch: number, limit: number): Promise<Said[]> {
+  // Epochs follow each other, so that older ones need not be looked through to know that this one has only begun. A turn whose owners
+  // all died is written down late, when the next epoch may have begun: that is what the other half is for.
+  const newest = sql`(select position, epoch, octet_length(body) as bytes from transcript where session_key = ${sessionKey}
+    order by position desc limit ${2 * limit}) as newest where epoch = ${epoch}`;
   const rows = await reads.all<{ role: Said["role"]; body: string }>`select role, body from transcript
-    where session_key = ${sessionKey} and epoch = ${epoch} order by position desc limit ${limit}`;
-  return rows.reverse().map((row) => ({ role: row.role, text: row.body }));
+    where session_key = ${sessionKey} and position in (${fitting(newest, limit)}) order by position`;
+  return rows.map((row) => ({ role: row.role, text: row.body }));
+}
+
+/** Positions of the newest entries that may be read at once: one in any case, and more while their text is not too long together. */
+export function fitting(newest: SqlFragment, limit: number): SqlFragment {
+  return sql`select position from (select position, row_number() over (order by position desc) as place,
+    sum(bytes) over (order by position desc) as total from ${newest}) as counted
+    where place <= ${limit} and (place = 1 or total <= ${READ_BYTES})`;
 }
 
 /**
