@@ -93,6 +93,29 @@ describe.each(PLACES)("approvals on %s", (_name, makePlace) => {
     expect((await approvals.list({ ...every, state: "approved" })).map(({ id }) => id)).toEqual([used]);
   });
 
+  test("what waits is listed without what was used, answered or has ended", async () => {
+    const [used, denied, gone] = [
+      await approvals.ask(QUESTION),
+      await approvals.ask(QUESTION),
+      await approvals.ask({ ...QUESTION, expiresMs: 1 }),
+    ];
+    await answer(used, "approve");
+    await consume(used);
+    await answer(denied, "deny");
+    await place.elapse(1_000);
+    const first = await approvals.ask(QUESTION);
+    await place.elapse(10);
+    const second = await approvals.ask(QUESTION);
+    const listed = async (state: "asked" | "expired" | "approved") => (await approvals.list({ ...every, state })).map(({ id }) => id);
+    expect(await listed("asked")).toEqual([second, first]);
+    expect(await listed("expired")).toEqual([gone]);
+    expect(await listed("approved")).toEqual([used]);
+    await approvals.sweep();
+    expect(await listed("approved")).toEqual([used]);
+    await answer(first, "approve");
+    expect(await listed("asked")).toEqual([second]);
+  });
+
   test("the beginning of an id is enough when it is the only one", async () => {
     const id = await approvals.ask(QUESTION);
     expect(await answer(id.slice(0, 15), "approve")).toMatchObject({ id });

@@ -49,6 +49,9 @@ const EXPIRED_AT_ONCE = 100;
 const COLUMNS = code(`id, run_id, agent, tool, args, hash, asked_of, asked_at, expires_at, answered_by, answered_at, used_at,
   case when state in ('asked', 'approved') and used_at is null and expires_at <= now_ms() then 'expired' else state end as state`);
 
+/** As the index of those that have not ended says it: what was used or answered with no long ago is never looked through. */
+const OPEN = code("state in ('asked', 'approved') and used_at is null");
+
 /** What an approval is bound to: this agent's call of this tool with these arguments. */
 export function callHash({ agent, tool, args }: Pick<Question, "agent" | "tool" | "args">): string {
   return sha256(canonicalJson({ agent, tool, args: args ?? null }));
@@ -91,8 +94,11 @@ export class Approvals {
   /** The newest first. */
   async list({ state, limit }: z.output<typeof approvalQuery>): Promise<Approval[]> {
     const wanted = state === undefined ? code("") : sql`where state = ${state}`;
-    const rows = await this.#store.read.all<ApprovalRow>`select * from (select ${COLUMNS} from approvals) as each_one ${wanted}
-      order by id desc limit ${limit}`;
+    const open = state === "asked" ? sql`where ${OPEN} and expires_at > now_ms()` : code("");
+    // Ids rise with time. In the order of its ids SQLite would look through the whole table for the few that are open.
+    const order = state === "asked" ? code("asked_at desc, id desc") : code("id desc");
+    const rows = await this.#store.read.all<ApprovalRow>`select * from (select ${COLUMNS} from approvals ${open}) as each_one ${wanted}
+      order by ${order} limit ${limit}`;
     return rows.map(approvalOf);
   }
 
@@ -138,13 +144,13 @@ export class Approvals {
   /** Writes down which have ended unanswered or unused. Any node may call it, often. */
   async sweep(): Promise<number> {
     const due = await this.#store.read.all<{ id: string }>`select id from approvals
-      where state in ('asked', 'approved') and used_at is null and expires_at <= now_ms() order by expires_at limit ${EXPIRED_AT_ONCE}`;
+      where ${OPEN} and expires_at <= now_ms() order by expires_at limit ${EXPIRED_AT_ONCE}`;
     for (const { id } of due)
       await this.#store.transact(
         "expire approval",
         async (tx) => {
           const mine = await tx.run`update approvals set state = 'expired'
-            where id = ${id} and state in ('asked', 'approved') and used_at is null and expires_at <= now_ms()`;
+            where id = ${id} and ${OPEN} and expires_at <= now_ms()`;
           if (mine > 0) await this.#tell(tx, "approval.expired", GATEWAY, id, null);
         },
         "locked",

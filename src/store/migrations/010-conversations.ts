@@ -40,6 +40,6 @@ export const conversations: Migration = {
         hash text not null, asked_of text not null, state text not null, asked_at bigint not null, expires_at bigint not null, answered_by text,
         answered_at bigint, used_at bigint)`,
     },
-    "create index approvals_open on approvals (expires_at) where state in ('asked', 'approved')",
+    "create index approvals_open on approvals (expires_at) where state in ('asked', 'approved') and used_at is null",
   ],
 };
