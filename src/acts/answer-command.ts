@@ -46,7 +46,9 @@ export async function answerCommand(
       const { platform, account } = message.address;
       const owner = await enterInbox(tx, { platform, account, externalId: message.externalId }, runId);
       if (owner !== runId) return { admission: await firstAdmission(tx, owner), stopped: [] };
-      const answer = await message.effect(tx, await placeMessage(tx, message, message.targets ?? null));
+      const before = await placeMessage(tx, message, message.targets ?? null);
+      for (const { decision, sessionKey } of [message, before]) refuseLongName(decision.agent as string, sessionKey as string);
+      const answer = await message.effect(tx, before);
       const placed = await placeMessage(tx, message, message.targets ?? null);
       const { agent, sessionKey } = await keep(store, tx, { runId, replyId }, message, placed, answer);
       return { admission: { runId, agent, sessionKey, duplicate: false }, stopped: answer.stopped ?? [] };

@@ -5,12 +5,18 @@ import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
 import { sessionLane, type TurnPayload } from "./work-kinds.ts";
 
+interface Waiting {
+  readonly id: number;
+  readonly payload: unknown;
+}
+
 /**
- * Ends every turn of a session that waits or runs. With its work row gone, a turn that runs commits nothing, whatever it still does.
+ * Ends every turn of these sessions that waits or runs. With its work row gone, a turn that runs commits nothing, whatever it still does.
  * What was asked does not stay in the conversation: the next turn must not take it up again. Answers the runs that were ended.
  */
-export async function stopSessionIn(store: Store, tx: Tx, sessionKey: string, by: string): Promise<string[]> {
-  const items = await store.queue.inLane(tx, sessionLane(sessionKey));
+export async function stopSessionsIn(store: Store, tx: Tx, sessionKeys: readonly string[], by: string): Promise<string[]> {
+  const items: Waiting[] = [];
+  for (const key of sessionKeys) items.push(...(await store.queue.inLane(tx, sessionLane(key))));
   return end(store, tx, items, by);
 }
 
@@ -26,12 +32,7 @@ export async function stopRunIn(store: Store, tx: Tx, runId: string, by: string)
   return run;
 }
 
-async function end(
-  store: Store,
-  tx: Tx,
-  items: readonly { readonly id: number; readonly payload: unknown }[],
-  by: string,
-): Promise<string[]> {
+async function end(store: Store, tx: Tx, items: readonly Waiting[], by: string): Promise<string[]> {
   const removed = await store.queue.cancelAll(
     tx,
     items.map(({ id }) => id),

@@ -144,6 +144,32 @@ describe.each(PLACES)("commands on %s", (_name, makePlace) => {
     expect(await house.say("/agent coder", { platform: "a", peer: "b:c" }, OPERATOR)).toMatchObject({ error: null });
   });
 
+  test("/status tells why to owners only", async () => {
+    house.reconfigure({
+      ...CONFIG,
+      agents: { ...CONFIG.agents, coder: { state: "paused" } },
+      bindings: [{ agent: "coder", telegram: "-100" }],
+    });
+    expect((await house.ask("/status", GROUP)).split("\n")[0]).toMatch(/^agent: coder \(paused: the config says .*\), because /);
+    expect((await house.ask("/status", { ...GROUP, peer: "9" })).split("\n")[0]).toBe("agent: coder (paused)");
+    expect((await house.ask("/status", STRANGER)).split("\n")[0]).toBe("agent: main");
+  });
+
+  test("a conversation is not handed over to whoever does not answer now", async () => {
+    house.reconfigure({ ...CONFIG, agents: { ...CONFIG.agents, coder: { state: "paused" } } });
+    expect((await house.say("/agent coder")).error?.code).toBe("agent.paused");
+    expect((await house.say("/agent old")).error?.code).toBe("agent.archived");
+    expect((await house.say("/agent nobody")).error?.code).toBe("agent.unknown");
+    expect((await house.say("hello")).agent).toBe("main");
+  });
+
+  test("a command in a conversation whose name no table can hold is refused, and has done nothing", async () => {
+    const long = { chat: "界".repeat(256), topic: "界".repeat(256), chat_type: "group" } as const;
+    for (const text of ["/agent coder", "/model offline/demo", "/new", "/stop", "/status"])
+      await expect(house.send(text, long)).rejects.toMatchObject({ code: "request.too_large" });
+    expect(await store.read.all`select 1 from handovers`).toEqual([]);
+  });
+
   test("a refused command has changed nothing", async () => {
     await house.ask("/agent coder", { ...GROUP, peer: "9" });
     await house.ask("/model offline/demo", { ...GROUP, peer: "9" });

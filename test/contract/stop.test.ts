@@ -139,4 +139,28 @@ describe.each(PLACES)("stopping on %s", (_name, makePlace) => {
     for (const { runId } of sent) expect(["completed", "failed"]).toContain((await run(runId)).status);
     expect(await store.queue.claim("test", 1, 1_000, [TURN_WORK])).toEqual([]);
   });
+
+  const both = { owners: ["telegram:7"], agents: { main: { default: true }, coder: {} } };
+
+  test("/stop reaches also what was asked before the conversation was handed over", async () => {
+    house.reconfigure(both);
+    const [first, second] = [await house.send("to main"), await house.send("to main too")];
+    expect(await house.ask("/agent coder")).toContain("main still answers the 2 messages from before.");
+    const third = await house.send("to coder");
+    expect(await house.ask("/stop")).toBe("Stopped 3 messages.");
+    for (const { runId } of [first, second, third]) expect(await run(runId)).toMatchObject({ error: { code: "run.stopped" } });
+    expect(await house.ask("/agent default")).toBe("From now on main answers here, as the rules say.");
+  });
+
+  test("/stop does not reach into a session that is shared with others, because a conversation of it was handed over", async () => {
+    house.reconfigure({ ...both, agents: { main: { default: true, dm_scope: "main" }, coder: {} } });
+    const { runId } = await house.send("of somebody else");
+    await house.ask("/agent coder");
+    const stranger = { peer: "9", chat: "9" };
+    const { runId: own, sessionKey } = await house.send("of a stranger", stranger);
+    expect(sessionKey).toBe("agent:coder:telegram:dm:9");
+    expect(await house.ask("/stop", stranger)).toBe("Stopped.");
+    expect(await run(own)).toMatchObject({ error: { code: "run.stopped" } });
+    expect(await run(runId)).toMatchObject({ status: "queued" });
+  });
 });

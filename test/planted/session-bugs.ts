@@ -11,9 +11,23 @@ export const SESSION_BUGS: readonly PlantedBug[] = [
   {
     name: "a turn sees what was said in other epochs",
     file: "src/records/sessions/transcript.ts",
-    from: "where session_key = ${sessionKey} and epoch = ${epoch} order",
-    to: "where session_key = ${sessionKey} and epoch <= ${epoch} order",
+    from: "as newest where epoch = ${epoch}",
+    to: "as newest where epoch <= ${epoch}",
     ...sessions,
+  },
+  {
+    name: "a turn reads a hundred messages, however long",
+    file: "src/records/sessions/transcript.ts",
+    from: "(place = 1 or total <= ${READ_BYTES})",
+    to: "(place = 1 or total > 0)",
+    tests: ["test/contract/long-conversations.test.ts"],
+  },
+  {
+    name: "whoever has a conversation handed over from a shared session stops everybody's turns in it",
+    file: `${COMMANDS}/session-commands.ts`,
+    from: 'reaches(ruled.standing, "own") ? [ruled.sessionKey] : []',
+    to: 'reaches(ruled.standing, "anyone") ? [ruled.sessionKey] : []',
+    ...stop,
   },
   {
     name: "search finds everybody's words and leaves out other agents' only where they are asked for",

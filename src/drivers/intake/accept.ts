@@ -9,6 +9,7 @@ import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { NewId } from "../../kernel/ids.ts";
 import type { RunningTurns } from "../../kernel/running-turns.ts";
+import type { Agent } from "../../records/agents/agent.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
 import type { Revision } from "../../records/agents/revision.ts";
 import { type Standstill, standstillOf } from "../../records/agents/standstill.ts";
@@ -78,21 +79,28 @@ function commandMessage(
     command: command.name,
     args: command.args,
     effect: (tx, placed) => {
-      const agent = revision.agents.get(placed.decision.agent as string);
-      if (!agent) throw new Failure("internal.bug", `the agent "${placed.decision.agent}" was chosen and is not there`);
+      const agent = chosenAgent(revision, placed.decision.agent);
+      const ruled = chosenAgent(revision, decision.agent);
+      const standing = (scopes: Agent) => standingOf(poster, address, revision.settings.config.owners, scopes);
       const talk: Omit<Talk, "args"> = {
         by: `${address.platform}:${address.peer}`,
-        standing: standingOf(poster, address, revision.settings.config.owners, agent),
+        standing: standing(agent),
         agent,
         sessionKey: placed.sessionKey as string,
         placed,
-        ruled: { agent: decision.agent as string, sessionKey: sessionKey as string },
+        ruled: { agent: ruled.id, sessionKey: sessionKey as string, standing: standing(ruled) },
         named: targets === null,
         agents: revision.agents,
       };
       return command.run(tx, talk, parts);
     },
   };
+}
+
+function chosenAgent({ agents }: Revision, id: string | null): Agent {
+  const agent = agents.get(id as string);
+  if (!agent) throw new Failure("internal.bug", `the agent "${id}" was chosen and is not there`);
+  return agent;
 }
 
 /** Whoever only waits takes messages; whoever never answers does not. */

@@ -1,8 +1,12 @@
+import { sessionLane } from "../../../acts/work-kinds.ts";
 import { Failure } from "../../../kernel/failure.ts";
 import { didYouMean } from "../../../kernel/nearest.ts";
 import type { Agent } from "../../../records/agents/agent.ts";
+import { standstillOf } from "../../../records/agents/standstill.ts";
 import { handOver, takeBack } from "../../../records/sessions/handovers.ts";
 import { readSessionState, setSessionModel } from "../../../records/sessions/session-state.ts";
+import type { Tx } from "../../../store/engine.ts";
+import type { Store } from "../../../store/store.ts";
 import type { Command, Talk } from "./command.ts";
 
 const DEFAULT = "default";
@@ -29,7 +33,7 @@ export const agentCommand: Command = {
   most: 1,
   help: "hand this conversation over to another agent; default: back to whom the rules name",
   who: "owner",
-  run: async (tx, talk) => {
+  run: async (tx, talk, { store }) => {
     const [name] = talk.args;
     if (name === undefined) return { text: `${talk.agent.id} answers here, because ${talk.placed.decision.because}.` };
     if (talk.named)
@@ -38,13 +42,21 @@ export const agentCommand: Command = {
       });
     if (name.toLowerCase() === DEFAULT || name === talk.ruled.agent) {
       const changed = await takeBack(tx, talk.ruled.sessionKey);
-      return { text: `${changed ? "From now on" : "As before,"} ${talk.ruled.agent} answers here, as the rules say.` };
+      const rest = changed ? await stillAnswered(tx, talk, store) : "";
+      return { text: `${changed ? "From now on" : "As before,"} ${talk.ruled.agent} answers here, as the rules say.${rest}` };
     }
     const chosen = activeAgent(talk, name);
     await handOver(tx, talk.ruled.sessionKey, chosen.id, talk.by);
-    return { text: `From now on ${chosen.id} answers here, until /agent default.` };
+    const rest = chosen.id === talk.agent.id ? "" : await stillAnswered(tx, talk, store);
+    return { text: `From now on ${chosen.id} answers here, until /agent default.${rest}` };
   },
 };
+
+/** What was asked before stays with whom it was asked. */
+async function stillAnswered(tx: Tx, { agent, sessionKey }: Talk, store: Store): Promise<string> {
+  const { length } = await store.queue.inLane(tx, sessionLane(sessionKey));
+  return length === 0 ? "" : ` ${agent.id} still answers ${length === 1 ? "the message" : `the ${length} messages`} from before.`;
+}
 
 function activeAgent({ agents }: Talk, name: string): Agent {
   const chosen = agents.get(name);
@@ -53,8 +65,10 @@ function activeAgent({ agents }: Talk, name: string): Agent {
     throw new Failure("agent.unknown", `there is no agent "${name.slice(0, 100)}"${didYouMean(name, known)}`, {
       hint: "See /agents for those there are.",
     });
-  if (chosen.state === "active") return chosen;
-  throw new Failure("agent.unknown", `${name} is ${chosen.state}: ${chosen.because}`, { hint: "See /agents for those who can answer." });
+  const standstill = standstillOf(chosen);
+  if (!standstill) return chosen;
+  const { code, message } = standstill.failure;
+  throw new Failure(code, message, { hint: "See /agents for those who can answer." });
 }
 
 export const modelCommand: Command = {

@@ -23,8 +23,8 @@ export interface Talk {
   readonly agent: Agent;
   readonly sessionKey: string;
   readonly placed: Placed;
-  /** What the rules say, whoever the conversation was handed over to. */
-  readonly ruled: { readonly agent: string; readonly sessionKey: string };
+  /** What the rules say, whoever the conversation was handed over to; and what the sender may do in the session with that agent. */
+  readonly ruled: { readonly agent: string; readonly sessionKey: string; readonly standing: Standing };
   /** The sender has named the agent: the conversation cannot be handed over. */
   readonly named: boolean;
   readonly agents: ReadonlyMap<string, Agent>;

@@ -1,7 +1,8 @@
-import { stopSessionIn } from "../../../acts/stop-runs.ts";
+import { stopSessionsIn } from "../../../acts/stop-runs.ts";
 import { sessionLane } from "../../../acts/work-kinds.ts";
 import { beginEpoch, readSessionState } from "../../../records/sessions/session-state.ts";
-import type { Command } from "./command.ts";
+import type { Command, Talk } from "./command.ts";
+import { reaches } from "./standing.ts";
 
 export const newCommand: Command = {
   name: "new",
@@ -23,8 +24,10 @@ export const stopCommand: Command = {
   most: 0,
   help: "stop what is being answered, and everything that waits behind it",
   who: "own",
-  run: async (tx, { sessionKey, by }, { store }) => {
-    const stopped = await stopSessionIn(store, tx, sessionKey, by);
+  run: async (tx, { sessionKey, ruled, by }, { store }) => {
+    // What was asked before the conversation was handed over may still be going on, with the agent that the rules name.
+    const before = reaches(ruled.standing, "own") ? [ruled.sessionKey] : [];
+    const stopped = await stopSessionsIn(store, tx, [...new Set([sessionKey, ...before])], by);
     if (stopped.length === 0) return { text: "There was nothing to stop." };
     return { text: stopped.length === 1 ? "Stopped." : `Stopped ${stopped.length} messages.`, stopped };
   },
@@ -37,14 +40,14 @@ export const statusCommand: Command = {
   most: 0,
   help: "who answers here, with which model, and what is going on",
   who: "anyone",
-  run: async (tx, { agent, sessionKey, placed }, { store }) => {
+  run: async (tx, talk, { store }) => {
+    const { agent, sessionKey } = talk;
     const { epoch, model, messages, lastAt } = await readSessionState(tx, sessionKey);
     const items = await store.queue.inLane(tx, sessionLane(sessionKey));
     const running = items.filter((item) => item.running).length;
-    const state = agent.state === "active" ? "" : ` (${agent.state}: ${agent.because})`;
     return {
       text: [
-        `agent: ${agent.id}${state}, because ${placed.decision.because}`,
+        `agent: ${whoAnswers(talk)}`,
         `model: ${model === null ? agent.model : `${model} (for this conversation; ${agent.id} has ${agent.model})`}`,
         `conversation: ${sessionKey}${epoch === 1 ? "" : `, begun anew ${epoch - 1} ${epoch === 2 ? "time" : "times"}`}`,
         `messages: ${messages}${lastAt === null || messages === 0 ? "" : `, the last at ${new Date(lastAt).toISOString()}`}`,
@@ -53,3 +56,10 @@ export const statusCommand: Command = {
     };
   },
 };
+
+/** The reasons tell what stands in the config, and who has handed over what: for owners only. */
+function whoAnswers({ agent, placed, standing }: Talk): string {
+  const { id, state, because } = agent;
+  if (standing !== "owner") return state === "active" ? id : `${id} (${state})`;
+  return `${id}${state === "active" ? "" : ` (${state}: ${because})`}, because ${placed.decision.because}`;
+}
