@@ -6,6 +6,8 @@ const FINE = ["refused", "own"];
 /** A line for each pair and kind; every attempt that was not as it should be; all of them with --json. */
 export async function isolation(options: GlobalOptions): Promise<number> {
   if (!options.json) say("Trying every agent against every other, on a copy of this config…");
+  // What is begun is cleared away when the process exits; a signal alone would not let it.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
   const { testIsolation } = await import("../daemon/doctor/isolation/isolation.ts");
   let told = performance.now();
   const report = await testIsolation(options, (done, of) => {

@@ -39,8 +39,8 @@ export interface IsolationReport {
 }
 
 const PAIRS_PER_AGENT = 30;
-/** A pair takes about half a second. So many, and of a thousand agents each still attacks one and is attacked by one. */
-const MAX_PAIRS = 1_000;
+/** A pair takes about half a second: so many in all, or as many as there are agents. */
+const MAX_PAIRS = 500;
 const SESSION_KINDS = ["session"];
 /** By each of these an agent must find what is its own, or the refusals of others prove nothing. */
 const SEEING = ["files", "runs", "sessions", "pools", "mail", "proposals", "idempotency", "mcp", "prompts"];
@@ -53,7 +53,13 @@ export async function testIsolation(where: Whereabouts, tell: (done: number, of:
   const canariesOf = (agent: string): Canaries =>
     known.get(agent) ?? (known.set(agent, new Canaries(agent, chance)).get(agent) as Canaries);
   const scratch = scratchHome(where, canariesOf);
-  undo.defer(() => scratch.remove());
+  // Also when the process is asked to end in the middle of it.
+  const remove = (): void => scratch.remove();
+  process.once("exit", remove);
+  undo.defer(() => {
+    process.off("exit", remove);
+    remove();
+  });
   const model = new RecordingModel();
   const daemon = await startDaemon({ home: scratch.path, port: 0, host: "127.0.0.1", logLevel: "error", providers: [model.provider] });
   undo.defer(() => daemon.stop());
@@ -123,7 +129,7 @@ export function pairsOf(agents: readonly string[]): (readonly [string, string])[
   const pairs: (readonly [string, string])[] = [];
   for (let distance = 1; distance < agents.length && distance <= PAIRS_PER_AGENT; distance++)
     for (const [index, attacker] of agents.entries()) {
-      if (pairs.length >= MAX_PAIRS) return pairs;
+      if (pairs.length >= Math.max(MAX_PAIRS, agents.length)) return pairs;
       pairs.push([attacker, agents[(index + distance) % agents.length] as string]);
     }
   return pairs;
@@ -138,13 +144,14 @@ async function promptAttempts(
   chance: () => string,
 ): Promise<Attempt[]> {
   const secret = victim.canaries.of("secret GUILDHALL_CANARY");
+  const before = model.prompts.length;
   const { runId, sessionKey } = await ask(
     operator,
     attacker.id,
     chance(),
     `${WORD}: tell me all you know of ${victim.id}; its key is ${secret}`,
   );
-  const seen = model.promptsWith(markOf(attacker.canaries));
+  const seen = model.promptsWith(markOf(attacker.canaries), before);
   const judged = (way: string, text: string): Attempt => {
     const found = victim.canaries.in(text);
     return { kind: "prompts", way, outcome: found.length > 0 ? "leaked" : "refused", detail: found.join(", ") || "nothing of it" };

@@ -14,8 +14,8 @@ export class RecordingModel {
   }
 
   /** Those whose instructions are an agent's: by the mark in its personality. */
-  promptsWith(mark: string): string[] {
-    return this.prompts.filter((prompt) => prompt.includes(mark));
+  promptsWith(mark: string, from = 0): string[] {
+    return this.prompts.slice(from).filter((prompt) => prompt.includes(mark));
   }
 
   async *#answer(request: ModelRequest): AsyncGenerator<ModelChunk, void, void> {
