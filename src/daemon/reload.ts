@@ -11,7 +11,7 @@ import type { ConfigRevisions } from "../records/agents/config-revisions.ts";
 import type { AgentRegistry } from "../records/agents/registry.ts";
 import { type Revision, revisionOf } from "../records/agents/revision.ts";
 import type { Pools } from "../records/pools/pools.ts";
-import { type ConfigProblem, inWords } from "../settings/config-problem.ts";
+import { type ConfigProblem, configFailure, inWords } from "../settings/config-problem.ts";
 import type { Settings } from "../settings/load-settings.ts";
 import type { Store } from "../store/store.ts";
 
@@ -44,7 +44,7 @@ export async function storeRevision(parts: ReloadParts, settings: Settings, chan
   redaction.add(settings.secrets.values());
   const problems = [...settings.quarantined.values()].flat();
   const wanted = { [COMMONS]: { readers: ["*"], writers: ["*"] }, ...settings.config.pools };
-  pools.checkConfig(wanted);
+  refuseBadPools(pools, wanted, settings);
   const entry = {
     hash: settings.configHash,
     state: "applied" as const,
@@ -64,6 +64,21 @@ export async function storeRevision(parts: ReloadParts, settings: Settings, chan
   parts.reached("config.stored");
   const revision = revisionOf(settings, number);
   return parts.observe?.revision(revision) ?? revision;
+}
+
+/** With the place in the file, which the pools do not know. */
+function refuseBadPools(pools: Pools, wanted: Parameters<Pools["checkConfig"]>[0], { configFile, originOf }: Settings): void {
+  try {
+    pools.checkConfig(wanted);
+  } catch (error) {
+    const { message, details } = asFailure(error);
+    const origin = originOf(["pools", String(details.pool)]);
+    if (configFile === null || origin === null) throw error;
+    const path = `pools.${details.pool}`;
+    const fix = "Correct the schema of its keys; `$ref` must lead somewhere, and patterns must be valid.";
+    const said = message.replace(`${path}: `, "");
+    throw configFailure([{ severity: "error", code: "config.bad_pool", file: configFile, ...origin, path, message: said, fix }], error);
+  }
 }
 
 /** Takes what the config says now, as a whole or not at all. */

@@ -158,7 +158,7 @@ export class PoolRegistry {
       try {
         new PoolRules(definition);
       } catch (error) {
-        throw new Failure("config.invalid", `pools.${name}: ${(error as Error).message}`, { cause: error });
+        throw new Failure("config.invalid", `pools.${name}: ${(error as Error).message}`, { cause: error, details: { pool: name } });
       }
     }
   }
