@@ -24,6 +24,19 @@ const shorthand = Object.fromEntries(KNOWN_CHANNELS.map((name) => [name, id.opti
 >;
 const match = z.strictObject({ platform: identifier, chat: id.optional(), ...fields });
 
+export const TWO_GUILDS = { message: "team is another name for guild, and they differ", path: ["team"] };
+
+/** Whoever writes both must mean the same by them. */
+export function hasOneGuild({
+  guild,
+  team,
+}: {
+  readonly guild?: string | null | undefined;
+  readonly team?: string | null | undefined;
+}): boolean {
+  return (guild ?? team) === (team ?? guild);
+}
+
 /** One routing rule. Null: the rule does not ask. `"*"`: the address must have it, whatever it is. */
 export interface Binding {
   readonly agent: string;
@@ -54,8 +67,7 @@ export const binding = z
     if (!given) return complain(`a binding names a platform: a channel such as telegram: "<chat id>", or match: { platform: … }`);
     const at = (field: string): (string | number)[] => (long ? ["match", field] : [field]);
     if (given.platform === "*") return complain("a binding is for one platform; write its name", at("platform"));
-    if (given.guild !== undefined && given.team !== undefined && given.guild !== given.team)
-      return complain("team is another name for guild, and they differ", at("team"));
+    if (!hasOneGuild(given)) return complain(TWO_GUILDS.message, at("team"));
     const guild = given.guild ?? given.team;
     const hasNoChat = isNamed(given.topic) ? !isNamed(given.chat) : given.topic !== undefined && given.chat === undefined;
     if (hasNoChat) return complain("a topic belongs to a chat; name the chat too", at("topic"));

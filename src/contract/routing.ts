@@ -1,22 +1,24 @@
 import { z } from "zod";
-import { CHAT_TYPES, type ChatType } from "./bindings.ts";
+import { CHAT_TYPES, type ChatType, hasOneGuild, TWO_GUILDS } from "./bindings.ts";
 import { AGENT_STATES } from "./config.ts";
 import { identifier } from "./text.ts";
 import { routeDecision } from "./wire.ts";
 
 /** An address as people ask about it: what is left out is what it most likely is. `roles`: separated by commas. */
-export const addressQuery = z.strictObject({
-  platform: identifier,
-  account: identifier.optional(),
-  guild: identifier.optional(),
-  /** Another name for `guild`. */
-  team: identifier.optional(),
-  chat: identifier.optional(),
-  topic: identifier.optional(),
-  chat_type: z.enum(CHAT_TYPES).optional(),
-  peer: identifier.optional(),
-  roles: z.string().max(10_000).optional(),
-});
+export const addressQuery = z
+  .strictObject({
+    platform: identifier,
+    account: identifier.optional(),
+    guild: identifier.optional(),
+    /** Another name for `guild`. */
+    team: identifier.optional(),
+    chat: identifier.optional(),
+    topic: identifier.optional(),
+    chat_type: z.enum(CHAT_TYPES).optional(),
+    peer: identifier.optional(),
+    roles: z.string().max(10_000).optional(),
+  })
+  .refine(hasOneGuild, TWO_GUILDS);
 export type AddressQuery = z.output<typeof addressQuery>;
 
 export const routeAddress = z.object({
@@ -50,7 +52,7 @@ export function addressAsked(query: AddressQuery): RouteAddress | null {
 
 /** Where a message would go, and why. */
 export const routeExplanation = routeDecision.extend({
-  /** Null: refused. */
+  /** Null: refused, and so in no conversation. */
   sessionKey: z.string().nullable(),
   /** Of the agent. */
   state: z.enum([...AGENT_STATES, "quarantined"]).nullable(),

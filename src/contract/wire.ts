@@ -1,24 +1,27 @@
 import { z } from "zod";
+import { hasOneGuild, TWO_GUILDS } from "./bindings.ts";
 import { ERRORS, type ErrorCode } from "./errors.ts";
 import { EVENT_TYPES } from "./events.ts";
 import { identifier, text } from "./text.ts";
 
 /** One message from outside, as a channel or a program posts it. `agent` names the agent directly, past the routing rules. */
-export const inboundMessage = z.strictObject({
-  id: identifier,
-  platform: identifier,
-  account: identifier.default("default"),
-  guild: identifier.nullish(),
-  /** Another name for `guild`. */
-  team: identifier.nullish(),
-  chat: identifier,
-  topic: identifier.nullish(),
-  chat_type: z.enum(["dm", "group", "channel"]),
-  peer: identifier,
-  roles: z.array(identifier).max(100).default([]),
-  agent: identifier.optional(),
-  text: text(1_000_000),
-});
+export const inboundMessage = z
+  .strictObject({
+    id: identifier,
+    platform: identifier,
+    account: identifier.default("default"),
+    guild: identifier.nullish(),
+    /** Another name for `guild`. */
+    team: identifier.nullish(),
+    chat: identifier,
+    topic: identifier.nullish(),
+    chat_type: z.enum(["dm", "group", "channel"]),
+    peer: identifier,
+    roles: z.array(identifier).max(100).default([]),
+    agent: identifier.optional(),
+    text: text(1_000_000),
+  })
+  .refine(hasOneGuild, TWO_GUILDS);
 export type InboundMessage = z.output<typeof inboundMessage>;
 /** As a sender may write it, defaults left out. */
 export type NewMessage = z.input<typeof inboundMessage>;

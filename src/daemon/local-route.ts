@@ -20,7 +20,9 @@ export function explainRouteAt(where: Whereabouts, asked: AskedAddress, limit?: 
   const checked = addressQuery.safeParse(asked);
   if (!checked.success) {
     const [issue] = checked.error.issues;
-    throw new Failure("usage.wrong", `--${issue?.path.join(".").replace("_", "-")}: ${issue?.message}`);
+    const what =
+      issue?.code === "too_small" ? "is empty" : issue?.code === "too_big" ? `is longer than ${issue.maximum} characters` : issue?.message;
+    throw new Failure("usage.wrong", `--${issue?.path.join(".").replace("_", "-")}: ${what}`);
   }
   const address = addressAsked(checked.data);
   if (!address) throw new Failure("usage.wrong", "name the chat with --chat, or the sender with --peer");
