@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Address } from "../src/deciders/routing/address.ts";
-import { DEFAULT_SCOPES, sessionKey, sessionKeyFor } from "../src/deciders/routing/session-key.ts";
+import { DEFAULT_SCOPES, SessionKeys, sessionKey } from "../src/deciders/routing/session-key.ts";
 import { SEED } from "./models/seed.ts";
 
 type Place = Omit<Address, "guild" | "roles">;
@@ -24,7 +24,7 @@ test(`two people share a conversation only if they are linked, whatever they are
       const nameOf = (who: typeof one) => linked.find((link) => link.platform === who.platform && link.peer === who.peer)?.name;
       const same = one.platform === other.platform && one.peer === other.peer;
       const merged = nameOf(one) !== undefined && nameOf(one) === nameOf(other);
-      const key = (who: typeof one) => sessionKeyFor(config, "main", { ...dm, ...who });
+      const key = (who: typeof one) => new SessionKeys(config).keyFor("main", { ...dm, ...who });
       expect(key(one) === key(other)).toBe(same || merged);
     }),
     { seed: SEED, numRuns: 5_000 },

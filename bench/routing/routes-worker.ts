@@ -3,7 +3,7 @@ import { configSchema } from "../../src/contract/config.ts";
 import type { Address } from "../../src/deciders/routing/address.ts";
 import { Router } from "../../src/deciders/routing/router.ts";
 import { missOf, rulesOf } from "../../src/deciders/routing/rule.ts";
-import { sessionKeyFor } from "../../src/deciders/routing/session-key.ts";
+import { SessionKeys } from "../../src/deciders/routing/session-key.ts";
 import { serve } from "../child.ts";
 import { openClaw } from "../peers/openclaw.ts";
 import { addresses, agentNames, bindingsFor } from "./traffic.ts";
@@ -69,7 +69,7 @@ function measure<Prepared>(side: Side<Prepared>, rules: number, from: number, co
 }
 
 async function sideOf(side: RoutesSide, router: Router, bindings: readonly Binding[], agents: readonly string[]): Promise<Side<unknown>> {
-  const config = configSchema.parse({});
+  const keys = new SessionKeys(configSchema.parse({}));
   const plain = (decide: (address: Address) => string | null) => sideWith((address) => address, decide);
   switch (side) {
     case "route":
@@ -77,7 +77,7 @@ async function sideOf(side: RoutesSide, router: Router, bindings: readonly Bindi
     case "keyed":
       return plain((address) => {
         const { agent } = router.route(address);
-        return agent !== null && sessionKeyFor(config, agent, address).length > 0 ? agent : null;
+        return agent !== null && keys.keyFor(agent, address).length > 0 ? agent : null;
       });
     case "stored":
       return plain((address) => router.explain(address, STORED_LINES).agent);

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { binding } from "./bindings.ts";
 import { poolsConfig } from "./pools.ts";
 import { secret } from "./secret.ts";
+import { identifier } from "./text.ts";
 import { RESERVED_NAMES } from "./tokens.ts";
 import { toolRules } from "./tools.ts";
 
@@ -126,7 +127,7 @@ export const configSchema = z.strictObject({
   unrouted: z.enum(["default", "refuse"]).default("default"),
   owners: z.array(personId).max(1_000).default([]),
   identities: z
-    .record(z.string().min(1).max(256), z.array(personId).max(100))
+    .record(identifier, z.array(personId).max(100))
     .superRefine((identities, context) => {
       const taken = new Map<string, string>();
       for (const [name, ids] of Object.entries(identities))

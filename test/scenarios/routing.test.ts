@@ -56,6 +56,7 @@ describe("route explain, without a daemon", () => {
   test("an agent that does not answer is told as that; exit 1 where the message would be refused", async () => {
     const archived = await explain("--platform", "slack", "--chat", "1");
     expect(archived).toMatchObject({ code: 1, stdout: expect.stringContaining("refused: agent old is archived") });
+    expect(archived.stdout).not.toContain("session ");
     const paused = await explain("--platform", "webhook", "--chat", "1", "--json");
     expect(paused.code).toBe(0);
     expect(JSON.parse(paused.stdout)).toMatchObject({ agent: "nap", state: "paused", refused: false });
@@ -66,6 +67,14 @@ describe("route explain, without a daemon", () => {
     expect(await explain("--platform", "x", "--chat", "1", "--chat-type", "thread")).toMatchObject({ code: 2 });
     expect(await home.run(["route", "diff"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--config") });
   });
+
+  test.each([
+    ["--chat: is empty", ["--chat", ""]],
+    ["--chat: is longer than 256 characters", ["--chat", "1".repeat(257)]],
+    ["--team: team is another name for guild, and they differ", ["--chat", "1", "--guild", "a", "--team", "b"]],
+  ])("says %s", async (words, args) => {
+    expect(await explain("--platform", "x", ...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(words) });
+  });
 });
 
 test("unrouted: refuse is exit 1, an agent null and the tier none", async () => {
@@ -75,6 +84,25 @@ test("unrouted: refuse is exit 1, an agent null and the tier none", async () => 
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({ agent: null, tier: "none", sessionKey: null, refused: true });
     expect((await home.run(["route", "explain", "--platform", "x", "--chat", "1"])).stdout).toContain("✗ refused");
+  } finally {
+    await home.remove();
+  }
+});
+
+test("an agent whose id is none is refused with that reason, commands included, as it is explained", async () => {
+  const home = new Home('agents:\n  main: { default: true }\n  "Bad Id": {}\nbindings:\n  - { agent: "Bad Id", telegram: "-100" }\n');
+  try {
+    const daemon = await home.start();
+    for (const text of ["hello", "/help"]) {
+      const { runId } = await daemon.send({ ...group, id: text, text });
+      const run = await daemon.run(runId);
+      expect(run).toMatchObject({ agent: "Bad Id", sessionKey: null, status: "refused", error: { code: "agent.quarantined" } });
+      expect(run.error?.message).toContain("agent Bad Id is quarantined: an agent's id is");
+      const response = await daemon.fetch("/api/route/explain?platform=telegram&chat=-100&peer=7");
+      const { agent, tier, binding, because, trace, ...more } = (await response.json()) as Record<string, unknown>;
+      expect({ agent, tier, binding, because, trace }).toEqual(run.decision);
+      expect(more).toMatchObject({ sessionKey: null, state: "quarantined", refused: true, standstill: run.error?.message });
+    }
   } finally {
     await home.remove();
   }
@@ -142,6 +170,9 @@ describe("with a daemon", () => {
     expect((await daemon.fetch("/api/route/explain?platform=x")).status).toBe(422);
     expect((await daemon.fetch("/api/route/explain?chat=1")).status).toBe(422);
     expect((await daemon.fetch("/api/route/recorded?last=100001")).status).toBe(422);
+    expect((await daemon.fetch("/api/route/explain?platform=x&chat=1&guild=a&team=b")).status).toBe(422);
+    const twoGuilds = JSON.stringify({ ...group, id: "two", text: "hello", guild: "a", team: "b" });
+    expect((await daemon.fetch("/api/messages", { method: "POST", body: twoGuilds })).status).toBe(422);
   });
 
   test("a stored message knows the rules that lost", async () => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { configSchema } from "../../contract/config.ts";
 import type { Address } from "./address.ts";
-import { DEFAULT_SCOPES, sessionKey, sessionKeyFor } from "./session-key.ts";
+import { DEFAULT_SCOPES, SessionKeys, sessionKey } from "./session-key.ts";
 
 const dm: Address = { platform: "telegram", account: "default", guild: null, chat: "7", topic: null, chatType: "dm", peer: "7", roles: [] };
 const group: Address = { ...dm, chat: "-100", chatType: "group" };
@@ -67,29 +67,35 @@ describe("the config decides how far apart conversations are kept", () => {
   });
 
   test("everybody's word holds for an agent that has none of its own", () => {
-    expect(sessionKeyFor(config, "main", dm)).toBe("agent:main:dm:jon");
-    expect(sessionKeyFor(config, "main", { ...dm, platform: "discord", peer: "9" })).toBe("agent:main:dm:jon");
-    expect(sessionKeyFor(config, "main", { ...dm, peer: "8" })).toBe("agent:main:dm:telegram%3A8");
-    expect(sessionKeyFor(config, "main", group)).toBe("agent:main:telegram:group:-100");
+    expect(new SessionKeys(config).keyFor("main", dm)).toBe("agent:main:dm:jon");
+    expect(new SessionKeys(config).keyFor("main", { ...dm, platform: "discord", peer: "9" })).toBe("agent:main:dm:jon");
+    expect(new SessionKeys(config).keyFor("main", { ...dm, peer: "8" })).toBe("agent:main:dm:telegram%3A8");
+    expect(new SessionKeys(config).keyFor("main", group)).toBe("agent:main:telegram:group:-100");
   });
 
   test("its own word comes first", () => {
-    expect(sessionKeyFor(config, "coder", dm)).toBe("agent:coder:main");
-    expect(sessionKeyFor(config, "coder", group)).toBe("agent:coder:telegram:group:-100:peer:7");
+    expect(new SessionKeys(config).keyFor("coder", dm)).toBe("agent:coder:main");
+    expect(new SessionKeys(config).keyFor("coder", group)).toBe("agent:coder:telegram:group:-100:peer:7");
   });
 
   test("without any word, channel and sender keep them apart", () => {
-    expect(sessionKeyFor(configSchema.parse({}), "main", dm)).toBe("agent:main:telegram:dm:7");
+    expect(new SessionKeys(configSchema.parse({})).keyFor("main", dm)).toBe("agent:main:telegram:dm:7");
+  });
+
+  test("a linked name can be part of a key, or is refused when the config is read", () => {
+    for (const name of ["\ud800", "a\0b"]) expect(configSchema.safeParse({ identities: { [name]: ["telegram:7"] } }).success).toBe(false);
+    const linked = configSchema.parse({ dm_scope: "per-peer", identities: { "Jón 😀": ["telegram:7"] } });
+    expect(new SessionKeys(linked).keyFor("main", dm)).toBe("agent:main:dm:J%C3%B3n%20%F0%9F%98%80");
   });
 
   test("nobody is somebody else's linked id, or is called like one", () => {
     const linked = configSchema.parse({ dm_scope: "per-peer", identities: { "telegram:7": ["discord:9"], "telegram%3A7": ["slack:1"] } });
     const keys = [
-      sessionKeyFor(linked, "main", dm),
-      sessionKeyFor(linked, "main", { ...dm, platform: "discord", peer: "9" }),
-      sessionKeyFor(linked, "main", { ...dm, platform: "slack", peer: "1" }),
+      new SessionKeys(linked).keyFor("main", dm),
+      new SessionKeys(linked).keyFor("main", { ...dm, platform: "discord", peer: "9" }),
+      new SessionKeys(linked).keyFor("main", { ...dm, platform: "slack", peer: "1" }),
     ];
     expect(keys).toEqual(["agent:main:dm:telegram%3A7", "agent:main:dm:telegram%253A7", "agent:main:dm:telegram%25253A7"]);
-    expect(sessionKeyFor(linked, "main", { ...dm, platform: "discord:9", peer: "x" })).not.toBe(keys[1]);
+    expect(new SessionKeys(linked).keyFor("main", { ...dm, platform: "discord:9", peer: "x" })).not.toBe(keys[1]);
   });
 });

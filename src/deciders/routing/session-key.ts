@@ -17,22 +17,30 @@ export const DEFAULT_SCOPES: SessionScopes = { dmScope: "per-channel-peer", grou
 
 const PLAIN = /^[\w-]*$/;
 
-/** As the config says, by what the agent itself says first. */
-export function sessionKeyFor(config: ScopesConfig, agent: string, address: Address): string {
-  const own = config.agents[agent];
-  return sessionKey(agent, address, {
-    dmScope: own?.dm_scope ?? config.dm_scope ?? DEFAULT_SCOPES.dmScope,
-    groupScope: own?.group_scope ?? config.group_scope ?? DEFAULT_SCOPES.groupScope,
-    identityOf: (platform, peer) => linkedName(config.identities, platform, peer),
-  });
-}
+/** Keys as the config says, by what the agent itself says first. */
+export class SessionKeys {
+  readonly #config: ScopesConfig;
+  readonly #nameOf: ReadonlyMap<string, string>;
 
-function linkedName(identities: Config["identities"], platform: string, peer: string): string | null {
-  // Linked ids end their platform at the first ":", so that another platform with one in its name is nobody they mean.
-  if (platform.includes(":")) return null;
-  const id = `${platform}:${peer}`;
-  for (const name of Object.keys(identities)) if (identities[name]?.includes(id)) return name;
-  return null;
+  constructor(config: ScopesConfig) {
+    this.#config = config;
+    this.#nameOf = new Map(Object.entries(config.identities).flatMap(([name, ids]) => ids.map((id) => [id, name] as const)));
+  }
+
+  keyFor(agent: string, address: Address): string {
+    const config = this.#config;
+    const own = config.agents[agent];
+    return sessionKey(agent, address, {
+      dmScope: own?.dm_scope ?? config.dm_scope ?? DEFAULT_SCOPES.dmScope,
+      groupScope: own?.group_scope ?? config.group_scope ?? DEFAULT_SCOPES.groupScope,
+      identityOf: (platform, peer) => this.#linkedName(platform, peer),
+    });
+  }
+
+  #linkedName(platform: string, peer: string): string | null {
+    // Linked ids end their platform at the first ":", so that another platform with one in its name is nobody they mean.
+    return platform.includes(":") ? null : (this.#nameOf.get(`${platform}:${peer}`) ?? null);
+  }
 }
 
 /**

@@ -3,7 +3,6 @@ import { answerCommand } from "../../acts/answer-command.ts";
 import type { Admission, InboundMessage } from "../../contract/wire.ts";
 import type { Address } from "../../deciders/routing/address.ts";
 import { routeNamed } from "../../deciders/routing/route.ts";
-import { sessionKeyFor } from "../../deciders/routing/session-key.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure } from "../../kernel/failure.ts";
@@ -12,7 +11,7 @@ import type { RunningTurns } from "../../kernel/running-turns.ts";
 import type { Agent } from "../../records/agents/agent.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
 import type { Revision } from "../../records/agents/revision.ts";
-import { type Standstill, standstillOf } from "../../records/agents/standstill.ts";
+import { refuses, standstillIn } from "../../records/agents/standstill.ts";
 import type { RunError } from "../../records/sessions/runs.ts";
 import type { Store } from "../../store/store.ts";
 import type { CommandParts, Talk } from "./commands/command.ts";
@@ -44,9 +43,8 @@ export function intake(
   return async (message, poster) => {
     const address = addressOf(message);
     const revision = agents.current;
-    const { router, settings } = revision;
-    const { config } = settings;
-    const decision = message.agent === undefined ? router.explain(address, TOLD_RULES) : routeNamed(config.agents, message.agent);
+    const { router, sessionKeys, settings } = revision;
+    const decision = message.agent === undefined ? router.explain(address, TOLD_RULES) : routeNamed(settings.config.agents, message.agent);
     // An address without an agent is a fact about the config, and is recorded; a wrong name is the caller's mistake.
     if (decision.agent === null && message.agent !== undefined) throw new Failure("agent.unknown", decision.because);
     const admitted: MessageToAdmit = {
@@ -54,11 +52,12 @@ export function intake(
       address,
       text: message.text,
       decision,
-      sessionKey: decision.agent === null ? null : sessionKeyFor(config, decision.agent, address),
+      sessionKey: decision.agent === null ? null : sessionKeys.keyFor(decision.agent, address),
       targets: message.agent === undefined ? handoverTargets(revision, address) : null,
       refusalBy: (agent) => refusalBy(revision, agent),
     };
-    const command = admitted.sessionKey === null ? undefined : chooseCommand(parseCommand(message.text));
+    const isThere = decision.agent !== null && revision.agents.has(decision.agent);
+    const command = isThere ? chooseCommand(parseCommand(message.text)) : undefined;
     if (!command) return admitMessage(store, newId, reached, admitted);
     const { admission, stopped } = await answerCommand(store, newId, reached, commandMessage(command, parts, admitted, revision, poster));
     for (const run of stopped) commands.running.stop(run);
@@ -103,12 +102,11 @@ function chosenAgent({ agents }: Revision, id: string | null): Agent {
   return agent;
 }
 
-/** Whoever only waits takes messages; whoever never answers does not. */
-function refusalBy({ agents }: Revision, id: string): RunError | null {
-  const agent = agents.get(id);
-  if (agent?.state !== "archived" && agent?.state !== "quarantined") return null;
-  const { failure } = standstillOf(agent) as Standstill;
-  return { code: failure.code, message: failure.message };
+function refusalBy(revision: Revision, id: string): RunError | null {
+  const standstill = standstillIn(revision, id);
+  if (!standstill || !refuses(standstill)) return null;
+  const { code, message } = standstill.failure;
+  return { code, message };
 }
 
 function addressOf(message: InboundMessage): Address {

@@ -1,6 +1,5 @@
 import { type Placed, placeMessage } from "../../acts/place-message.ts";
 import type { Address } from "../../deciders/routing/address.ts";
-import { sessionKeyFor } from "../../deciders/routing/session-key.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
 import type { Store } from "../../store/store.ts";
 import { handoverTargets } from "./handover-targets.ts";
@@ -12,7 +11,7 @@ export function whereTo(store: Store, agents: Pick<AgentRegistry, "current">): W
   return (address) => {
     const revision = agents.current;
     const decision = revision.router.route(address);
-    const sessionKey = decision.agent === null ? null : sessionKeyFor(revision.settings.config, decision.agent, address);
+    const sessionKey = decision.agent === null ? null : revision.sessionKeys.keyFor(decision.agent, address);
     return placeMessage(store.read, { decision, sessionKey }, handoverTargets(revision, address));
   };
 }

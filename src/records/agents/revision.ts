@@ -2,6 +2,7 @@ import type { Config } from "../../contract/config.ts";
 import { Policy } from "../../deciders/policy/policy.ts";
 import { Router } from "../../deciders/routing/router.ts";
 import { routingOf } from "../../deciders/routing/routing-of.ts";
+import { SessionKeys } from "../../deciders/routing/session-key.ts";
 import { type Settings, settingsWithoutFile } from "../../settings/load-settings.ts";
 import { type Agent, agentsOf } from "./agent.ts";
 
@@ -11,13 +12,15 @@ export interface Revision {
   readonly number: number;
   readonly settings: Settings;
   readonly router: Router;
+  readonly sessionKeys: SessionKeys;
   readonly policy: Policy;
   readonly agents: ReadonlyMap<string, Agent>;
 }
 
 export function revisionOf(settings: Settings, number: number): Revision {
   const policy = new Policy(settings);
-  return { number, settings, router: new Router(routingOf(settings)), policy, agents: agentsOf(settings, policy) };
+  const sessionKeys = new SessionKeys(settings.config);
+  return { number, settings, router: new Router(routingOf(settings)), sessionKeys, policy, agents: agentsOf(settings, policy) };
 }
 
 /** For a program that hands in its config: nothing of it stands in a file. */

@@ -1,5 +1,6 @@
 import { Failure } from "../../kernel/failure.ts";
 import type { Agent } from "./agent.ts";
+import type { Revision } from "./revision.ts";
 
 /** Why an agent takes no turns now. */
 export interface Standstill {
@@ -22,4 +23,16 @@ export function standstillOf(agent: Agent | undefined): Standstill | null {
     case "archived":
       return { failure: new Failure("agent.archived", `agent ${id} is archived: ${because}`), waits: false };
   }
+}
+
+/** Of whomever a rule names: one whose id is none is not among the agents, and is as broken as those whose section is. */
+export function standstillIn({ agents, settings }: Pick<Revision, "agents" | "settings">, id: string): Standstill | null {
+  const [problem] = agents.has(id) ? [] : (settings.quarantined.get(id) ?? []);
+  if (!problem) return standstillOf(agents.get(id));
+  return { failure: new Failure("agent.quarantined", `agent ${id} is quarantined: ${problem.message}`), waits: true };
+}
+
+/** Whoever is only paused takes messages, which wait; whoever never answers does not. */
+export function refuses({ failure }: Standstill): boolean {
+  return failure.code !== "agent.paused";
 }
