@@ -24,6 +24,42 @@ test("signs of regular expressions in a secret are signs", () => {
   expect(redactor([["A", "a.c*(d)|[e]^$"]])("abcdef a.c*(d)|[e]^$ abc")).toBe("abcdef [secret A] abc");
 });
 
+test("of two secrets that overlap nothing is left, also where the second ends in a later piece", () => {
+  const redaction = new Redaction();
+  redaction.add([
+    ["LEFT", "abcdef-123"],
+    ["RIGHT", "123-uvwxyz"],
+  ]);
+  expect(redaction.text("<abcdef-123-uvwxyz>")).toBe("<[secret LEFT]>");
+  const out: string[] = [];
+  const stream = redaction.stream((text) => out.push(text));
+  for (const piece of ["<abc", "def-123", "-uv", "wxyz", ">"]) stream.push(piece);
+  stream.end();
+  expect(out.join("")).toBe("<[secret LEFT]>");
+});
+
+test("one line of a key that has many gives it away, and its heading does not", () => {
+  const redact = redactor([["PEM", "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n9w0BAQEFAASCBKcwggSj\n-----END KEY-----\n"]]);
+  expect(redact("    MIIEvQIBADANBgkqhkiG\r\n -----END KEY-----")).toBe("    [secret PEM]\r\n -----END KEY-----");
+});
+
+test("many secrets that begin alike are told apart as a slow search would", () => {
+  const piece = fc.constantFrom("sk-live-", "a", "b", "sk-", "é", "😀");
+  const value = fc.string({ unit: piece, minLength: 6, maxLength: 8 }).filter(({ length }) => length >= 6);
+  fc.assert(
+    fc.property(fc.array(value, { minLength: 1, maxLength: 30 }), fc.array(fc.oneof(piece, value), { maxLength: 30 }), (values, words) => {
+      const redact = redactor(values.map((one) => ["S", one] as const));
+      const text = words.join("");
+      const hidden = [...values].flatMap((one) =>
+        Array.from({ length: text.length }, (_, at) => at).flatMap((at) => (text.startsWith(one, at) ? [[at, at + one.length]] : [])),
+      );
+      const isHidden = (at: number) => hidden.some(([from, to]) => at >= (from as number) && at < (to as number));
+      const left = Array.from({ length: text.length }, (_, at) => (isHidden(at) ? "" : text[at])).join("");
+      expect(redact(text).replaceAll("[secret S]", "")).toBe(left);
+    }),
+  );
+});
+
 test("what is added later is hidden as well, and what was there before still is", () => {
   const redaction = new Redaction();
   const { text, value } = redaction;
