@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { noCrashPoints } from "../kernel/crash-points.ts";
+import { Failure } from "../kernel/failure.ts";
 import type { Log } from "../kernel/log.ts";
 import { Redaction } from "../kernel/redact.ts";
 import { ConfigRevisions } from "../records/agents/config-revisions.ts";
@@ -81,6 +82,23 @@ test("pools that cannot be reject the whole text, and change nothing", async () 
   const [rejected] = await new ConfigRevisions(store).list(1);
   expect(rejected?.problems[0]).toMatchObject({ path: "pools.house", line: 2, column: 17 });
   expect(await store.read.all`select name from pools where name = 'house'`).toEqual([]);
+});
+
+test("what the store could not take is tried again, and told once", async () => {
+  const { reload, agents } = await reloading(
+    "agents: { main: {} }\n",
+    "agents: { main: {}, coder: {} }\n",
+    "agents: { main: {}, ops: {} }\n",
+  );
+  expect(ids(agents)).toEqual(["main", "coder"]);
+  const broken = store.transact;
+  store.transact = () => Promise.reject(new Failure("store.unavailable", "gone"));
+  expect(await reload.changed()).toBe(false);
+  expect(await reload.changed()).toBe(false);
+  store.transact = broken;
+  expect(await reload.changed()).toBe(true);
+  expect(ids(agents)).toEqual(["main", "ops"]);
+  expect(logged.filter((line) => line.startsWith("error"))).toEqual(["error: the config cannot be applied yet; the one before goes on"]);
 });
 
 test("words and order alone are a new text, and change nobody", async () => {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { COMMONS } from "../contract/guests.ts";
 import { sha256 } from "../kernel/canonical-json.ts";
 import type { ReachedPoint } from "../kernel/crash-points.ts";
-import { asFailure, type Failure, isFailure } from "../kernel/failure.ts";
+import { asFailure, Failure, isFailure } from "../kernel/failure.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Redaction } from "../kernel/redact.ts";
 import { changesBetween } from "../records/agents/config-changes.ts";
@@ -87,7 +87,8 @@ export class Reload {
   readonly #agents: AgentRegistry;
   readonly #applied: () => Promise<unknown>;
   #last: Promise<unknown> = Promise.resolve();
-  #rejected: string | undefined;
+  /** What is wrong with the files as they are, once it was told. */
+  #trouble: string | undefined;
 
   /** `applied` is called after each new revision is everybody's. */
   constructor(parts: ReloadParts, agents: AgentRegistry, applied: () => Promise<unknown>) {
@@ -98,31 +99,40 @@ export class Reload {
 
   /** Resolves when what the files say is applied; refuses, and changes nothing, when it cannot be. */
   now(): Promise<void> {
-    const next = this.#last.then(() => this.#apply(this.#parts.load()));
+    return this.#take(false);
+  }
+
+  /**
+   * After a change that nobody has announced: a text that cannot be used is reported, and the revision of before goes on. Answers whether
+   * that is all; false: the store does not answer, and it should be tried again.
+   */
+  async changed(): Promise<boolean> {
+    try {
+      await this.#take(true);
+      return true;
+    } catch (error) {
+      if (!isFailure(error, "config.invalid")) return this.#postpone(asFailure(error));
+    }
+    // It may be half of a text that is being written.
+    await sleep(STAYS_MS);
+    try {
+      await this.#take(false);
+      return true;
+    } catch (error) {
+      return isFailure(error, "config.invalid") ? this.#reject(error) : this.#postpone(asFailure(error));
+    }
+  }
+
+  /** One after the other. `wary`: whoever writes a file in place empties it first. */
+  #take(wary: boolean): Promise<void> {
+    const next = this.#last.then(() => {
+      const settings = this.#parts.load();
+      const emptied = settings.configText === "" && this.#agents.current.settings.configText !== "";
+      if (wary && emptied) throw new Failure("config.invalid", "the config file is empty");
+      return this.#apply(settings);
+    });
     this.#last = next.catch(() => {});
     return next;
-  }
-
-  /** After a change that nobody has announced: a text that cannot be used is reported, and the revision of before goes on. */
-  async changed(): Promise<void> {
-    try {
-      if (!(await this.#triedTwice())) await this.now();
-    } catch (error) {
-      await this.#reject(asFailure(error));
-    }
-  }
-
-  /** An empty or broken file may be one that is being written. */
-  async #triedTwice(): Promise<boolean> {
-    try {
-      const settings = this.#parts.load();
-      if (settings.configText !== "" || this.#agents.current.settings.configText === "") return false;
-    } catch (error) {
-      if (!isFailure(error, "config.invalid")) throw error;
-    }
-    await sleep(STAYS_MS);
-    await this.now();
-    return true;
   }
 
   async #apply(settings: Settings): Promise<void> {
@@ -131,13 +141,13 @@ export class Reload {
     const changes = changesBetween(before.settings, settings);
     const sameText = before.settings.configHash === settings.configHash;
     if (sameText && changes.length === 0) {
-      if (this.#rejected !== undefined) log.info("the config is as it was before", { revision: before.number });
-      this.#rejected = undefined;
+      if (this.#trouble !== undefined) log.info("the config is as it was before", { revision: before.number });
+      this.#trouble = undefined;
       return;
     }
     const told = changes.length > 0 ? changes : ["nothing but words and order"];
     const next = await storeRevision(this.#parts, settings, told, sameText);
-    this.#rejected = undefined;
+    this.#trouble = undefined;
     this.#agents.apply(next);
     log.info("the config was applied", { revision: next.number, changes: told.join("; ") });
     tellQuarantined(log, settings, before.settings);
@@ -145,26 +155,29 @@ export class Reload {
     await this.#applied();
   }
 
-  async #reject(failure: Failure): Promise<void> {
+  #postpone(failure: Failure): false {
+    const { code, message } = failure;
+    if (this.#trouble !== message)
+      this.#parts.log.error("the config cannot be applied yet; the one before goes on", { code, error: message });
+    this.#trouble = message;
+    return false;
+  }
+
+  async #reject(failure: Failure): Promise<true> {
     const { store, revisions, node, log, configFile } = this.#parts;
-    const { number } = this.#agents.current;
+    if (this.#trouble === failure.message) return true;
+    this.#trouble = failure.message;
     const problems = (failure.details.problems ?? []) as readonly ConfigProblem[];
-    if (failure.code !== "config.invalid") {
-      log.error("the config could not be applied; the one before goes on", {
-        revision: number,
-        code: failure.code,
-        error: failure.message,
-      });
-      return;
-    }
-    if (this.#rejected === failure.message) return;
-    this.#rejected = failure.message;
     const told = problems.length > 0 ? problems.map(inWordsWithFix) : [`${failure.message} ${failure.hint}`];
-    log.error("the config was rejected; the one before goes on", { revision: number, problems: told.join("; ") });
+    log.error("the config was rejected; the one before goes on", {
+      revision: this.#agents.current.number,
+      problems: told.join("; "),
+    });
     const entry = { hash: hashOf(configFile), state: "rejected" as const, node, text: "", changes: [failure.message], problems };
     await store
       .transact("reject config", (tx) => revisions.recordIn(tx, entry, true), "locked")
       .catch((error: unknown) => log.warn("the rejection could not be stored", { code: asFailure(error).code }));
+    return true;
   }
 }
 

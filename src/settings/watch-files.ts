@@ -6,13 +6,14 @@ const EVERY_MS = 250;
 const QUIET_MS = 60;
 
 /**
- * Calls `changed` after one of the files was written, replaced, made or removed, one call at a time, until the signal aborts. Looks
- * instead of being told, from how they looked when they were read: this works on every filesystem, across containers, and with editors that swap files.
+ * Calls `changed` after one of the files was written, replaced, made or removed, one call at a time, until the signal aborts; answered
+ * with false, it calls again. `from` is how they looked when they were read. It looks instead of being told: that works on every
+ * filesystem, across containers, and with editors that swap files.
  */
 export async function watchFiles(
   files: readonly string[],
   from: FileLooks,
-  changed: () => Promise<void>,
+  changed: () => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<void> {
   let seen = from;
@@ -24,8 +25,7 @@ export async function watchFiles(
       before = now;
       await sleep(QUIET_MS, undefined, { signal, ref: false }).catch(() => {});
     }
-    seen = now;
-    if (!signal.aborted) await changed();
+    if (!signal.aborted && (await changed())) seen = now;
   }
 }
 
