@@ -2,6 +2,7 @@ import { ACCESS_BUGS } from "./access-bugs.ts";
 import { AGREEMENT_BUGS } from "./agreement-bugs.ts";
 import { API_BUGS } from "./api-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
+import { DOCTOR_BUGS } from "./doctor-bugs.ts";
 import { POLICY_BUGS } from "./policy-bugs.ts";
 import { POOL_BUGS } from "./pool-bugs.ts";
 import { ROUTING_BUGS } from "./routing-bugs.ts";
@@ -231,6 +232,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...API_BUGS,
   ...SESSION_BUGS,
   ...WORKSPACE_BUGS,
+  ...DOCTOR_BUGS,
   ...TENANT_BUGS,
   ...SETTINGS_BUGS,
   ...POLICY_BUGS,

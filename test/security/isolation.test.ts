@@ -113,9 +113,8 @@ describe("the isolation self-test", () => {
         "secrets are not taken out",
         /leaked prompts: what its model is shown/,
         "src/kernel/redact.ts",
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: it stands so in the source
-        "`[secret ${names.get(form)}]`",
-        "(names.get(form) === undefined ? form : form)",
+        "for (const [name, value] of secrets) this.#secrets.set(value, name);",
+        "for (const [name, value] of []) this.#secrets.set(value, name);",
       ],
       [
         "agents see approvals",
@@ -218,18 +217,20 @@ describe("the isolation self-test", () => {
     60_000,
   );
 
-  test("does not trust attempts by which an agent does not find its own things", async () => {
-    const undo = copy.plant(
-      "src/daemon/doctor/isolation/route-values.ts",
-      "runs: { id: ({ runId }) => [runId] }",
-      'runs: { id: () => ["0"] }',
+  test("does not trust attempts by which an agent does not find its own things, nor such as do not fit", async () => {
+    const values = "src/daemon/doctor/isolation/route-values.ts";
+    const undo = copy.plant(values, "runs: { id: ({ runId }) => [runId] }", 'runs: { id: () => ["0"] }');
+    const blind = await failures();
+    undo();
+    expect([blind.code, blind.failed, blind.report.blind]).toEqual([1, [], ["runs"]]);
+    const restore = copy.plant(
+      values,
+      '"POST /api/claims/renew": { bodies: ({ claim }) => [claim] }',
+      '"POST /api/claims/renew": { bodies: () => [{}] }',
     );
-    try {
-      const { code, report } = await failures();
-      expect([code, report.blind]).toEqual([1, ["runs"]]);
-    } finally {
-      undo();
-    }
+    const unfit = await failures();
+    restore();
+    expect([unfit.code, unfit.failed]).toEqual([1, ["unprobed claims: POST /api/claims/renew"]]);
   }, 60_000);
 
   test("that is interrupted leaves nothing behind either", async () => {

@@ -1,5 +1,5 @@
 import { type BigIntStats, constants, type Dirent } from "node:fs";
-import { type FileHandle, lstat, mkdir, open, opendir, readlink, rename, rmdir, unlink } from "node:fs/promises";
+import { type FileHandle, lstat, mkdir, open, opendir, readlink, realpath, rename, rmdir, unlink } from "node:fs/promises";
 import { type JailKind, O_NOFOLLOW_ANY, O_PATH } from "./jail-kind.ts";
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
@@ -36,7 +36,9 @@ export class Directory {
 
   /** The place that an operator's path leads to, through links if there are any. */
   static async at(kind: JailKind, path: string): Promise<Directory> {
-    return Directory.#hold(kind, path, (kind === "proc-handles" ? O_PATH : O_RDONLY) | O_DIRECTORY);
+    if (kind === "proc-handles") return Directory.#hold(kind, path, O_PATH | O_DIRECTORY);
+    // What is below is opened by this path, in which no link is followed any more: so it must have none.
+    return Directory.#hold(kind, await realpath(path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW_ANY);
   }
 
   static async #hold(kind: JailKind, path: string, flags: number): Promise<Directory> {
@@ -54,7 +56,7 @@ export class Directory {
     return identityOf(this.stats);
   }
 
-  /** ENOTDIR for a link, as for a file. */
+  /** ENOTDIR or ELOOP for a link. */
   directory(name: string): Promise<Directory> {
     const flags = this.#kind === "proc-handles" ? O_PATH | O_NOFOLLOW : O_RDONLY | O_NOFOLLOW_ANY;
     return Directory.#hold(this.#kind, this.#pathOf(name), flags | O_DIRECTORY);

@@ -83,7 +83,7 @@ async function step(from: Directory, name: string, making: Making | undefined): 
   try {
     return await from.directory(name);
   } catch (error) {
-    if (codeOf(error) === "ENOTDIR" && (await isLink(from, name))) return "link";
+    if (["ENOTDIR", "ELOOP"].includes(codeOf(error)) && (await isLink(from, name))) return "link";
     if (codeOf(error) !== "ENOENT" || !making) throw error;
   }
   try {

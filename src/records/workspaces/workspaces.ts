@@ -110,7 +110,7 @@ async function openOrMake(above: Directory, name: string): Promise<Directory> {
   try {
     return await above.directory(name);
   } catch (error) {
-    if (codeOf(error) === "ENOTDIR")
+    if (["ENOTDIR", "ELOOP"].includes(codeOf(error)))
       throw new Failure("workspace.unavailable", `"${name}" on the way to the workspace is a link or a file, not a folder`, {
         hint: "Put a real folder in its place; folders elsewhere are for shared_paths.",
       });

@@ -11,7 +11,7 @@ import { RECORDER } from "./recording-model.ts";
 
 /** What of a config would reach outside the copy, or cost something: models, channels, servers, stores. */
 const LEFT_OUT = ["providers", "channels", "store", "server", "model", "subagent", "personality"];
-const LEFT_OUT_OF_AGENTS = ["model", "mcp", "state", "personality", "env", "shared_paths", "subagents"];
+const LEFT_OUT_OF_AGENTS = ["model", "mcp", "state", "personality", "env", "shared_paths"];
 
 export interface ScratchHome {
   readonly path: string;
