@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { userInfo } from "node:os";
-import { createInterface } from "node:readline/promises";
+import { createInterface } from "node:readline";
+import type { ApiClient } from "../client/api-client.ts";
 import { ClientError } from "../client/client-error.ts";
 import { SessionsClient } from "../client/sessions.ts";
 import { ERRORS, type ErrorCode } from "../contract/errors.ts";
 import type { NewMessage, Run } from "../contract/wire.ts";
+import { type Speaker, talkAtTerminal } from "./chat-lines.ts";
 import { type Connection, connect } from "./connect.ts";
 import { type GlobalOptions, harmless, print, say, sayError } from "./terminal.ts";
 
@@ -15,6 +17,8 @@ export interface ChatOptions extends GlobalOptions {
 
 /** A daemon that goes away in the middle is looked for again this often; the message keeps its id, so it runs once all the same. */
 const ATTEMPTS = 3;
+/** Long enough for a message to have been taken up. */
+const WAITING_MS = 2_000;
 
 export async function chat(options: ChatOptions): Promise<number> {
   const talk = new Conversation(options);
@@ -26,11 +30,13 @@ export async function chat(options: ChatOptions): Promise<number> {
   }
 }
 
-class Conversation {
+class Conversation implements Speaker {
   readonly #options: ChatOptions;
   #connection: Connection | undefined;
   /** Who has answered last, or will answer first. */
   #agent: string | null = null;
+  /** What is being answered now: one, and a /stop beside it. */
+  readonly #awaited = new Set<{ readonly client: ApiClient; readonly runId: string }>();
 
   constructor(options: ChatOptions) {
     this.#options = options;
@@ -43,27 +49,27 @@ class Conversation {
 
   /** Line by line until the input ends. A refusal is told and does not end the conversation. */
   async readAndAsk(): Promise<number> {
-    const terminal = process.stdin.isTTY === true;
     this.#connection = await connect(this.#options);
-    if (terminal)
-      say(
-        `Talking through ${this.#connection.isPrivate ? "a private daemon" : this.#connection.client.url}. Ctrl-D ends, /help shows what else you can type.`,
-      );
-    const lines = createInterface({ input: process.stdin, output: process.stderr, terminal });
-    const prompt = (): void => {
-      lines.setPrompt(`${this.#agent ?? ""}> `);
-      lines.prompt();
-    };
-    let exit = 0;
-    if (terminal) {
+    if (process.stdin.isTTY === true) {
+      const through = this.#connection.isPrivate ? "a private daemon" : this.#connection.client.url;
+      say(`Talking through ${through}. Ctrl-C stops an answer, Ctrl-D or /exit ends, /help shows what else you can type.`);
       this.#agent = await this.#whoAnswers();
-      prompt();
+      return talkAtTerminal({ input: process.stdin, output: process.stderr }, this);
     }
-    for await (const line of lines) {
-      if (line.trim() !== "") exit = await this.ask(line);
-      if (terminal) prompt();
-    }
+    let exit = 0;
+    for await (const line of createInterface({ input: process.stdin })) if (line.trim() !== "") exit = await this.ask(line);
     return exit;
+  }
+
+  prompt(): string {
+    return `${this.#agent ?? ""}> `;
+  }
+
+  async interrupt(): Promise<void> {
+    for (const { client, runId } of this.#awaited)
+      await new SessionsClient(client).stop(runId).catch((error: unknown) => {
+        if (!(error instanceof ClientError) || error.code !== "run.over") throw error;
+      });
   }
 
   async #whoAnswers(): Promise<string | null> {
@@ -92,16 +98,28 @@ class Conversation {
     }
   }
 
-  /** Shows the text as it comes where a person watches; elsewhere the answer is printed whole. */
   async #exchange(message: NewMessage): Promise<Run> {
     this.#connection ??= await connect(this.#options);
     const { client } = this.#connection;
-    const { runId } = await client.send(message);
+    const awaited = { client, runId: (await client.send(message)).runId };
+    this.#awaited.add(awaited);
+    const late = setTimeout(() => void sayThatItWaits(awaited), WAITING_MS);
+    try {
+      return await this.#show(awaited);
+    } finally {
+      clearTimeout(late);
+      this.#awaited.delete(awaited);
+    }
+  }
+
+  /** Shows the text as it comes where a person watches; elsewhere the answer is printed whole. */
+  async #show({ client, runId }: { readonly client: ApiClient; readonly runId: string }): Promise<Run> {
     const watched = process.stdout.isTTY === true && !this.#options.json;
     let shown = "";
     for await (const progress of client.follow(runId)) {
       if (progress.kind === "done") {
-        if (watched) process.stdout.write(`${harmless(rest(progress.run.reply?.text ?? "", shown))}\n`);
+        if (watched && progress.run.reply) process.stdout.write(`${harmless(rest(progress.run.reply.text, shown))}\n`);
+        else if (watched && shown !== "") process.stdout.write("\n");
         return progress.run;
       }
       if (progress.kind === "restart") {
@@ -124,6 +142,12 @@ class Conversation {
     sayError(run.error?.message ?? `the run is ${run.status}`, code);
     return 1;
   }
+}
+
+/** Whoever waits for an agent that is paused should know what for. */
+async function sayThatItWaits({ client, runId }: { readonly client: ApiClient; readonly runId: string }): Promise<void> {
+  const run = await new SessionsClient(client).run(runId).catch(() => undefined);
+  if (run?.status === "waiting") say(`(${run.agent} does not answer now; the message waits for it. See \`guildhall agents list\`.)`);
 }
 
 /** The person at this keyboard. */

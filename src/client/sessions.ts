@@ -40,6 +40,10 @@ export class SessionsClient {
     return this.#api.get(sessionHits, "/api/sessions/search", request);
   }
 
+  run(runId: string): Promise<Run> {
+    return this.#api.get(run, `/api/runs/${encodeURIComponent(runId)}`);
+  }
+
   /** Ended already: `run.over`. */
   stop(runId: string): Promise<Run> {
     return this.#api.post(run, `/api/runs/${encodeURIComponent(runId)}/stop`, {});

@@ -1,0 +1,95 @@
+import { PassThrough } from "node:stream";
+import { expect, test, vi } from "vitest";
+import { talkAtTerminal } from "./chat-lines.ts";
+
+/** A person who types, and a house that answers a line when the test says so. */
+class Room {
+  readonly heard: string[] = [];
+  readonly #input = new PassThrough();
+  readonly #answers = new Map<string, (exit: number) => void>();
+  readonly ended: Promise<number>;
+  interrupts = 0;
+
+  constructor() {
+    const output = new PassThrough();
+    output.resume();
+    this.ended = talkAtTerminal(
+      { input: this.#input, output },
+      {
+        prompt: () => "> ",
+        ask: (line) => {
+          this.heard.push(line);
+          return new Promise((resolve) => this.#answers.set(line, resolve));
+        },
+        interrupt: async () => {
+          this.interrupts++;
+        },
+      },
+    );
+  }
+
+  type(text: string): void {
+    this.#input.write(text);
+  }
+
+  answer(line: string, exit = 0): void {
+    this.#answers.get(line)?.(exit);
+  }
+
+  hears(...lines: string[]): Promise<void> {
+    return vi.waitFor(() => expect(this.heard).toEqual(lines));
+  }
+}
+
+const CTRL_C = "\x03";
+const CTRL_D = "\x04";
+
+test("lines are said one after another, empty ones not at all, and the last exit code counts", async () => {
+  const room = new Room();
+  room.type("one\r\rtwo\r");
+  await room.hears("one");
+  room.answer("one", 1);
+  await room.hears("one", "two");
+  room.type(CTRL_D);
+  room.answer("two", 0);
+  expect(await room.ended).toBe(0);
+});
+
+test("/stop is heard while something is being answered, and what was typed ahead is not said any more", async () => {
+  const room = new Room();
+  room.type("one\rtwo\r/stop\r");
+  await room.hears("one", "/stop");
+  room.answer("one", 1);
+  room.answer("/stop", 0);
+  room.type("three\r");
+  await room.hears("one", "/stop", "three");
+  room.answer("three", 0);
+  room.type("/exit\r");
+  expect(await room.ended).toBe(0);
+  expect(room.heard).not.toContain("/exit");
+});
+
+test("Ctrl-C stops what is being answered, and leaves where nothing is", async () => {
+  const room = new Room();
+  room.type("one\r");
+  await room.hears("one");
+  room.type(CTRL_C);
+  await vi.waitFor(() => expect(room.interrupts).toBe(1));
+  room.answer("one", 1);
+  room.type("two\r");
+  await room.hears("one", "two");
+  room.answer("two", 0);
+  await new Promise((resolve) => setImmediate(resolve));
+  room.type(CTRL_C);
+  expect(await room.ended).toBe(0);
+  expect(room.interrupts).toBe(1);
+});
+
+test("Ctrl-C twice leaves what cannot be stopped", async () => {
+  const room = new Room();
+  room.type("one\r");
+  await room.hears("one");
+  room.type(CTRL_C);
+  room.type(CTRL_C);
+  expect(await room.ended).toBe(1);
+});
