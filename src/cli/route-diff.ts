@@ -4,7 +4,7 @@ import { RoutingClient } from "../client/routing.ts";
 import type { RouteAddress } from "../contract/routing.ts";
 import { connectRunning } from "./connect.ts";
 import { table } from "./spans.ts";
-import { bold, type GlobalOptions, harmless, print } from "./terminal.ts";
+import { bold, type GlobalOptions, harmless, print, say } from "./terminal.ts";
 
 interface DiffOptions extends GlobalOptions {
   readonly last: number;
@@ -41,7 +41,12 @@ export async function diffRoutes({ config, ...options }: DiffOptions): Promise<n
   }
   const found = [...moves.values()].sort((a, b) => b.count - a.count);
   const moved = found.reduce((sum, { count }) => sum + count, 0);
-  print(options.json ? JSON.stringify({ config, compared, moved, moves: found }) : inWords(found, moved, compared, basename(config)));
+  const { broken } = next;
+  for (const { agent, because } of broken)
+    say(harmless(`In the new config the agent ${agent} is broken, and its messages are refused: ${because}`));
+  print(
+    options.json ? JSON.stringify({ config, compared, moved, moves: found, broken }) : inWords(found, moved, compared, basename(config)),
+  );
   return 0;
 }
 
@@ -58,7 +63,7 @@ function inWords(moves: readonly Move[], moved: number, compared: number, file: 
   const lines = moves.flatMap((move) => {
     const place = move.line === null ? `tier ${move.tier}` : `tier ${move.tier}, ${file}:${move.line} ${harmless(move.binding ?? "")}`;
     const state = move.state === null || move.state === "active" ? "" : ` (${move.state})`;
-    const way = `${move.from ?? "refused"} → ${bold(move.to ?? "refused")}${state}`;
+    const way = `${harmless(move.from ?? "refused")} → ${bold(harmless(move.to ?? "refused"))}${state}`;
     return [
       `${String(move.count).padStart(7)}  ${way}   ${place}`,
       table(move.examples.map((address) => ["        ", harmless(addressInWords(address))])),

@@ -32,7 +32,9 @@ function inWords(explanation: RouteExplanation, file: string): string {
   const { agent, tier, because, trace, omitted, sessionKey, standstill, refused } = explanation;
   const line = trace.find(({ hit }) => hit)?.line ?? null;
   const verdict =
-    agent === null ? [`✗ ${bold("refused")}`, because] : [`→ ${bold(agent)}`, `tier ${tier}`, line === null ? because : `${file}:${line}`];
+    agent === null
+      ? [`✗ ${bold("refused")}`, because]
+      : [`→ ${bold(harmless(agent))}`, `tier ${tier}`, line === null ? because : `${file}:${line}`];
   const lines = [verdict.join("   ")];
   if (trace.length > 0) lines.push(indent(harmless(table(trace.map(row))), "  "));
   if (omitted !== undefined) lines.push(`  … ${omitted} more; --json tells all`);

@@ -2,6 +2,7 @@ import { type AddressQuery, addressAsked, addressQuery, type RouteAddress, type 
 import { explainRoute } from "../drivers/intake/explain-route.ts";
 import { Failure } from "../kernel/failure.ts";
 import { type Revision, revisionOf } from "../records/agents/revision.ts";
+import { inWords } from "../settings/config-problem.ts";
 import type { Whereabouts } from "../settings/home.ts";
 import { loadSettings } from "../settings/load-settings.ts";
 
@@ -32,6 +33,8 @@ export function explainRouteAt(where: Whereabouts, asked: AskedAddress, limit?: 
 
 /** What a config would do with recorded messages. */
 export interface RoutesToBe {
+  /** Agents whose sections are broken: whatever goes to them is refused, also what went to them before. */
+  readonly broken: readonly { readonly agent: string; readonly because: string }[];
   agentFor(address: RouteAddress): string | null;
   /** The rule that decides, and what hinders the agent. */
   reasonFor(address: RouteAddress): Pick<RouteExplanation, "tier" | "binding" | "state"> & { readonly line: number | null };
@@ -39,7 +42,9 @@ export interface RoutesToBe {
 
 export function routesToBe(where: Whereabouts): RoutesToBe {
   const revision = revisionAt(where);
+  const { quarantined } = revision.settings;
   return {
+    broken: Array.from(quarantined, ([agent, [problem]]) => ({ agent, because: problem ? inWords(problem) : "" })),
     agentFor: (address) => revision.router.route(address).agent,
     reasonFor: (address) => {
       const { tier, binding, state, trace } = explainRoute(revision, address, 1);

@@ -63,4 +63,11 @@ export const ROUTING_BUGS: readonly PlantedBug[] = [
     to: "const told = new Set<Rule>();",
     ...oracle,
   },
+  {
+    name: "routing: the trace is kept twice",
+    file: "src/acts/admit-message.ts",
+    from: "data: { agent, tier, binding, because, sessionKey },",
+    to: "data: { ...decision, sessionKey },",
+    tests: ["src/acts/acts.test.ts"],
+  },
 ];

@@ -216,6 +216,17 @@ describe("with a daemon", () => {
     expect(JSON.parse(stdout)).toMatchObject({ compared: 1, moved: 1, moves: [{ from: "coder" }] });
   });
 
+  test("an agent that the new config breaks is told, though its messages go to it as before", async () => {
+    writeFileSync(next, CONFIG.replace("group_scope", "grup_scope"));
+    const { code, stdout, stderr } = await home.run(["route", "diff", "--config", next, "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      moved: 0,
+      broken: [{ agent: "coder", because: expect.stringContaining("next.yaml:3:12") }],
+    });
+    expect(stderr).toContain("the agent coder is broken, and its messages are refused");
+  });
+
   test("a broken new config is refused with its line", async () => {
     writeFileSync(next, `${CONFIG}  - { agent: main, telegram: "*", topic: "1" }\n`);
     expect(await home.run(["route", "diff", "--config", next])).toMatchObject({ code: 2, stderr: expect.stringContaining("next.yaml:11") });
