@@ -28,7 +28,7 @@ test("the README's config is valid", () => {
   try {
     writeFileSync(join(home, "guildhall.yaml"), yaml as string);
     const { config } = loadSettings({ home }, {});
-    expect(Object.keys(config.agents ?? {})).toEqual(["main", "coder"]);
+    expect(Object.keys(config.agents ?? {})).toEqual(["main", "coder", "family"]);
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
