@@ -7,6 +7,8 @@ import type { RoutesSide, RoutesTask } from "./routing/routes-worker.ts";
 import { interleave, ratios, spread } from "./spread.ts";
 
 const RULES = 10_000;
+/** Fewer than the answers that OpenClaw keeps. */
+const FEW_ADDRESSES = 1_000;
 const GOAL_PER_SECOND = 1_500_000;
 const GOAL_TIMES_OPENCLAW = 5;
 
@@ -15,8 +17,8 @@ export function run(options: BenchOptions): Promise<Section[]> {
   return runParts("routing", { routes, ...(hasOpenClaw() && { openclaw: besideOpenClaw }) }, options);
 }
 
-const side = (side: RoutesSide, routes: number) => async (): Promise<number> => {
-  const task: RoutesTask = { side, rules: RULES, routes };
+const side = (side: RoutesSide, routes: number, few?: number) => async (): Promise<number> => {
+  const task: RoutesTask = { side, rules: RULES, routes, ...(few !== undefined && { addresses: few }) };
   return (await runChild<{ perSecond: number }>("routing/routes-worker.ts", task)).perSecond;
 };
 
@@ -55,13 +57,21 @@ async function routes({ rounds, progress }: BenchOptions): Promise<Section> {
 }
 
 async function besideOpenClaw({ rounds, progress }: BenchOptions): Promise<Section> {
-  const results = await interleave({ ours: side("keyed", 500_000), openclaw: side("openclaw", 200_000) }, rounds, (line) =>
-    progress(`routing openclaw, ${line}`),
+  const results = await interleave(
+    {
+      ours: side("keyed", 500_000),
+      openclaw: side("openclaw", 200_000),
+      oursAgain: side("keyed", 500_000, FEW_ADDRESSES),
+      openclawAgain: side("openclaw", 200_000, FEW_ADDRESSES),
+    },
+    rounds,
+    (line) => progress(`routing openclaw, ${line}`),
   );
   return {
     title: `Routes beside OpenClaw ${openClawVersion()}, the same ${RULES.toLocaleString("en")} bindings`,
     notes: [
       "Its resolveAgentRoute (openclaw/plugin-sdk/routing) answers the key of the session too, and so does ours here. Both gave the same agents.",
+      "It keeps its last answers, up to 4,000; ours keeps none. So both cases are told: addresses that are new, and few that come again and again.",
     ],
     figures: [
       {
@@ -71,6 +81,13 @@ async function besideOpenClaw({ rounds, progress }: BenchOptions): Promise<Secti
         against: { name: "OpenClaw", value: spread(results.openclaw) },
         ratio: ratios(results.ours, results.openclaw),
         goal: { atLeast: GOAL_TIMES_OPENCLAW },
+      },
+      {
+        name: `the same ${FEW_ADDRESSES.toLocaleString("en")} addresses again and again`,
+        unit: "/s",
+        value: spread(results.oursAgain),
+        against: { name: "OpenClaw", value: spread(results.openclawAgain) },
+        ratio: ratios(results.oursAgain, results.openclawAgain),
       },
     ],
   };
