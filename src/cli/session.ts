@@ -82,8 +82,7 @@ async function wholeKey(sessions: SessionsClient, key: string): Promise<string> 
     throw error;
   });
   if (known) return key;
-  const { sessions: listed } = await sessions.list({ limit: MAX_AT_ONCE });
-  const [only, another] = listed.filter((each) => each.key.startsWith(key));
+  const [only, another] = (await sessions.list({ prefix: key, limit: 2 })).sessions;
   if (only === undefined) throw new ClientError("request.not_found", `there is no session "${key}"`);
   if (another !== undefined) throw new ClientError("usage.wrong", `several sessions begin with "${key}"; write more of it`);
   return only.key;

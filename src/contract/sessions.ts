@@ -21,6 +21,8 @@ export type Session = z.output<typeof session>;
 
 export const sessionQuery = z.strictObject({
   agent: text(64).optional(),
+  /** Only keys that begin so. */
+  prefix: text(1_200).optional(),
   limit: limit(50),
   /** `next` of the part before. */
   after: text(2_000).optional(),

@@ -67,4 +67,19 @@ describe.each(PLACES)("a long conversation on %s", (_name, makePlace) => {
     await house.exchange("new2", "new");
     expect(await shown(2, 2)).toEqual(["new2", "new"]);
   });
+
+  test("is found by the beginning of its key among many newer ones", async () => {
+    const peers = ["7", "77", "7%", "7_", "8"];
+    for (const peer of peers) await house.send("hello", { peer, chat: peer });
+    const keys = async (prefix: string) =>
+      (await house.sessions.list(OPERATOR, { prefix, limit: 10 })).sessions
+        .map(({ key }) => key.slice("agent:main:telegram:dm:".length))
+        .sort();
+    expect(await keys("agent:main:telegram:dm:7")).toEqual(["7", "7%25", "77", "7_"]);
+    expect(await keys("agent:main:telegram:dm:7%25")).toEqual(["7%25"]);
+    expect(await keys("agent:main:telegram:dm:7_")).toEqual(["7_"]);
+    expect(await keys("Agent")).toEqual([]);
+    const stranger = { ...OPERATOR, kind: "agent", name: "coder" } as const;
+    expect((await house.sessions.list(stranger, { prefix: "agent:main", limit: 10 })).sessions).toEqual([]);
+  });
 });

@@ -47,11 +47,11 @@ export class Sessions {
   }
 
   /** The newest first. */
-  async list(caller: Caller, { agent, limit, after }: z.output<typeof sessionQuery>): Promise<SessionList> {
+  async list(caller: Caller, { agent, prefix, limit, after }: z.output<typeof sessionQuery>): Promise<SessionList> {
     const visible = visibleAgents(caller, this.#agents);
     const rows = await this.#store.read
       .all<SessionRow>`select session_key, agent, epoch, model, title, messages, created_at, last_at from sessions
-      where ${ofAgents(visible, agent)} ${olderThan(after)} order by last_at desc, session_key desc limit ${limit + 1}`;
+      where ${ofAgents(visible, agent)} ${beginningWith(prefix)} ${olderThan(after)} order by last_at desc, session_key desc limit ${limit + 1}`;
     const last = rows.length > limit ? rows[limit - 1] : undefined;
     return { sessions: rows.slice(0, limit).map(sessionOf), next: last ? `${last.last_at}:${last.session_key}` : null };
   }
@@ -98,6 +98,10 @@ export class Sessions {
 function ofAgents(visible: "all" | readonly string[], wanted: string | undefined): SqlFragment {
   const visibly = visible === "all" ? code("1 = 1") : sql`agent in ${list(visible)}`;
   return wanted === undefined ? visibly : sql`${visibly} and agent = ${wanted}`;
+}
+
+function beginningWith(prefix: string | undefined): SqlFragment {
+  return prefix === undefined ? code("") : sql`and session_key >= ${prefix} and session_key < ${`${prefix}\u{10FFFF}`}`;
 }
 
 function olderThan(cursor: string | undefined): SqlFragment {
