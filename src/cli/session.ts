@@ -56,7 +56,7 @@ export async function searchSessions(
 }
 
 function pageText({ key, agent, model, epoch, entries }: TranscriptPage): string {
-  const own = model === null ? "" : ` · model ${model}`;
+  const own = model === null ? "" : ` · model ${harmless(model)}`;
   const head = `${bold(key)}\n${agent} · epoch ${epoch}${own}`;
   let shown = entries[0]?.epoch ?? epoch;
   const lines = entries.flatMap((entry) => {

@@ -54,7 +54,15 @@ describe.each(PLACES)("commands on %s", (_name, makePlace) => {
     });
   });
 
-  test.each(["/status", "/STATUS", "/status@guildhall_bot", "  /Status  ", "/status\n"])("%j is the command", async (text) => {
+  test.each([
+    "/status",
+    "/STATUS",
+    "/status@guildhall_bot",
+    "  /Status  ",
+    "/status\n",
+    "\u200b/status\u200b\u2060",
+    "/status\ufeff \u200e",
+  ])("%j is the command", async (text) => {
     expect((await house.say(text)).status).toBe("completed");
   });
 
@@ -82,10 +90,12 @@ describe.each(PLACES)("commands on %s", (_name, makePlace) => {
   test("arguments may be quoted, and too many or too few are told", async () => {
     expect(await house.ask('/agent "coder"')).toContain("From now on coder");
     expect(await house.ask("/agent “main”")).toContain("From now on main");
+    expect(await house.ask("/agent coder\u200b")).toContain("From now on coder");
     expect(await house.ask("/agent a b")).toContain("Write it like this: /agent [NAME | default]");
     expect(await house.ask("/approve")).toContain("Write it like this: /approve ID");
     expect(await house.ask("/agent codr")).toContain('there is no agent "codr" (did you mean "coder"?)');
     expect(await house.ask("/agent old")).toContain("old is archived");
+    expect((await house.ask(`/model ${"y".repeat(1_900)}`)).length).toBeLessThan(300);
   });
 
   test("/agents lists those a conversation can be handed to, with the current one marked", async () => {

@@ -10,6 +10,7 @@ import type { Store } from "../../../store/store.ts";
 import type { Command, Talk } from "./command.ts";
 
 const DEFAULT = "default";
+const MODEL_CHARACTERS = 200;
 
 export const agentsCommand: Command = {
   name: "agents",
@@ -87,6 +88,7 @@ export const modelCommand: Command = {
       if (model !== null) await setSessionModel(tx, sessionKey, agent.id, null);
       return { text: `${agent.model} answers here, ${agent.id}'s own model.` };
     }
+    if (name.length > MODEL_CHARACTERS) throw new Failure("usage.wrong", `a model's name has at most ${MODEL_CHARACTERS} characters`);
     models.resolve(name);
     await setSessionModel(tx, sessionKey, agent.id, name);
     return { text: `From the next turn on ${name} answers here, until /model default.` };

@@ -4,7 +4,9 @@ export interface ParsedCommand {
   readonly args: readonly string[];
 }
 
-const NAME = /^\s*\/([a-z][a-z0-9_]{0,31})(?:@[\w.-]{1,64})?(?=\s|$)/i;
+const NAME = /^[\s\p{Cf}]*\/([a-z][a-z0-9_]{0,31})(?:@[\w.-]{1,64})?(?=[\s\p{Cf}]|$)/iu;
+/** What nobody sees comes with pasted text; no command takes it, and /stop must not be missed for it. */
+const UNSEEN = /\p{Cf}/gu;
 /** Phones make curly quotes of straight ones. */
 const ARGUMENT = /"([^"]*)"|'([^']*)'|“([^”]*)”|(\S+)/g;
 /** No command takes as many; what comes after them is not looked at. */
@@ -15,7 +17,8 @@ export function parseCommand(text: string): ParsedCommand | undefined {
   const [beginning, name] = NAME.exec(text) ?? [];
   if (beginning === undefined || name === undefined) return undefined;
   const args: string[] = [];
-  for (const [, double, single, curly, word] of text.slice(beginning.length, beginning.length + LOOKED_AT).matchAll(ARGUMENT)) {
+  const after = text.slice(beginning.length, beginning.length + LOOKED_AT).replace(UNSEEN, "");
+  for (const [, double, single, curly, word] of after.matchAll(ARGUMENT)) {
     args.push(double ?? single ?? curly ?? word ?? "");
     if (args.length === MAX_ARGUMENTS) break;
   }
