@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { residentBytes } from "./coordination/memory.ts";
@@ -51,16 +51,12 @@ interface Started {
 }
 
 async function measure(home: string, idleMs: number): Promise<Started> {
-  const port = 20_000 + Math.floor(Math.random() * 20_000);
   const begun = performance.now();
-  const child = spawn(process.execPath, [LAUNCHER, "start", "--home", home, "--port", String(port)], {
-    stdio: ["ignore", "ignore", "inherit"],
-  });
+  const child = spawn(process.execPath, [LAUNCHER, "start", "--home", home, "--port", "0"], { stdio: ["ignore", "ignore", "inherit"] });
   try {
-    await ready(child, port);
+    const pid = await ready(child, join(home, "daemon.json"));
     const readyMs = performance.now() - begun;
     await sleep(idleMs);
-    const { pid } = JSON.parse(readFileSync(join(home, "daemon.json"), "utf8")) as { pid: number };
     return { readyMs, mib: residentBytes(pid) / MIB };
   } finally {
     const gone = new Promise((resolve) => child.once("exit", resolve));
@@ -69,13 +65,15 @@ async function measure(home: string, idleMs: number): Promise<Started> {
   }
 }
 
-async function ready(child: ChildProcess, port: number): Promise<void> {
-  for (;;) {
-    if (child.exitCode !== null) throw new Error("the daemon ended");
-    const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
-    if (answer?.status === 200) return;
-    await sleep(2);
+/** Answers the process that listens. A daemon that stopped has taken its file away. */
+async function ready(child: ChildProcess, file: string): Promise<number> {
+  for (; child.exitCode === null; await sleep(2)) {
+    if (!existsSync(file)) continue;
+    const { url, pid } = JSON.parse(readFileSync(file, "utf8")) as { url: string; pid: number };
+    const answer = await fetch(`${url}/readyz`).catch(() => undefined);
+    if (answer?.status === 200) return pid;
   }
+  throw new Error("the daemon ended");
 }
 
 /** Agents that differ, each with a chat of its own. */
