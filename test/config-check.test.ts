@@ -56,6 +56,28 @@ describe("config check", () => {
     expect(JSON.stringify(problems)).not.toMatch(/a-literal-secret|another-literal/);
   });
 
+  test.each([
+    ["a text after a quote", 'agents:\n  main:\n    env:\n      FOO: "lit-secret one" bad\n'],
+    ["a map on one line", "agents:\n  main: { env: { FOO: lit-secret, : }\n"],
+    ["a key of several lines", "agents:\n  main:\n    env:\n      PEM: |\n        lit-secret\n      BAD: 'x\n"],
+    ["an open quote", 'channels: { telegram: { token: "lit-secret one, }\n'],
+    ["a password", "store: 'postgres://u:lit-secret/x@h/db' x\n"],
+    ["a text in place of a map", "agents: { main: { env: lit-secret } }\nchannels: { telegram: lit-secret2 }\n"],
+    ["a list in place of a map", "agents: { main: { env: [A=lit-secret] } }\n"],
+    ["digits", "channels: { telegram: { token: 1234567890123456789012, x: 1 } }\n"],
+    ["an address", "providers: { local: { x: 1, base_url: 'http://u:lit-secret@h' } }\n"],
+  ])("shows no secret of a file that is wrong: %s", (_, yaml) => {
+    write(yaml);
+    const { ok, problems } = checkConfig({ home }, undefined);
+    expect(ok).toBe(false);
+    expect(JSON.stringify(problems)).not.toMatch(/lit-secret|56789/);
+  });
+
+  test("shows the line of a file that cannot be read where nothing on it can be a secret", () => {
+    write("agents:\n  main:\n    personality: one: two\n");
+    expect(checkConfig({ home }, undefined).problems[0]?.source).toBe("    personality: one: two");
+  });
+
   test("takes another file, and warns of an .env that others can read", () => {
     write("agents: {}\n");
     chmodSync(join(home, ".env"), 0o644);
@@ -108,6 +130,14 @@ describe("config explain", () => {
   ])("%s", (key, value, from) => {
     write(WHOLE_CONFIG);
     expect(explainKey({ home }, key)).toMatchObject({ key, value, from });
+  });
+
+  test("shows no password of an address, and no secret that stands among other things", () => {
+    write(
+      "store: postgres://u:p:w/1@h/db?password=pw2\nagents: { main: { mcp: { a: { command: x, args: ['--key=${CODER_TOKEN}'] } } } }\n",
+    );
+    expect(explainKey({ home }, "store").value).toBe("postgres://u:[secret]@h/db?password=[secret]");
+    expect(explainKey({ home }, "agents.main.mcp.a.args").value).toEqual(["--key=[secret CODER_TOKEN]"]);
   });
 
   test("says where it is written, what it is inherited from, and who reads it", () => {

@@ -3,13 +3,14 @@ import { join, resolve } from "node:path";
 import { type ConfigReader, readerOf } from "../contract/config-readers.ts";
 import { policyProblems } from "../deciders/policy/policy-problems.ts";
 import { routingProblems } from "../deciders/routing/routing-problems.ts";
-import { Redaction } from "../kernel/redact.ts";
+import { redactor } from "../kernel/redact.ts";
 import { configJsonSchema } from "../settings/config-json-schema.ts";
 import type { ConfigPath, ConfigProblem } from "../settings/config-problem.ts";
 import { homeOf, type Whereabouts } from "../settings/home.ts";
 import { inspectSettings, type Settings } from "../settings/load-settings.ts";
 import { namedSecrets } from "../settings/secrets.ts";
 import { isMap } from "../settings/value-at.ts";
+import { configExcerpt } from "./config-excerpt.ts";
 
 export interface CheckedProblem extends ConfigProblem {
   /** The line of the file, without what is secret in it; null where there is none to show. */
@@ -30,8 +31,7 @@ export function checkConfig(where: Whereabouts, file: string | undefined): Check
   const { settings, source, problems } = inspectSettings(at, process.env);
   const named = at.config ? resolve(at.config) : join(homeOf(at, process.env), "guildhall.yaml");
   const all = [...problems, ...(settings === null ? [] : [...afterwards(settings), ...notReadYet(settings, source?.value)])];
-  const redaction = new Redaction();
-  redaction.add(namedSecrets(source, (name) => process.env[name], ""));
+  const redact = redactor(namedSecrets(source, (name) => process.env[name], ""));
   const lines = linesOf(named);
   const sorted = all.toSorted((a, b) => rank(a) - rank(b) || a.line - b.line || a.column - b.column);
   return {
@@ -40,7 +40,7 @@ export function checkConfig(where: Whereabouts, file: string | undefined): Check
     exists: lines !== null,
     problems: sorted.map((problem) => ({
       ...problem,
-      source: problem.file === named ? shownLine(lines?.[problem.line - 1], redaction) : null,
+      source: problem.file === named ? configExcerpt(lines ?? [], problem.line, redact, source !== null) : null,
     })),
   };
 }
@@ -96,12 +96,4 @@ function linesOf(file: string): string[] | null {
   } catch {
     return null;
   }
-}
-
-const LOOKS_SECRET = /((?:token|key|secret|password)["']?\s*[:=]\s*)(?!\$\{|\[secret)["']?[^\s,}"']{6,}["']?/gi;
-
-/** The check may run where others read what it prints. */
-function shownLine(line: string | undefined, redaction: Redaction): string | null {
-  if (line === undefined || line.length > 500) return null;
-  return redaction.text(line).replace(LOOKS_SECRET, (_, name: string) => `${name}[secret]`);
 }

@@ -2,13 +2,15 @@ import { configSchema } from "../contract/config.ts";
 import { type ConfigReader, readerOf, readersBelow } from "../contract/config-readers.ts";
 import { Failure } from "../kernel/failure.ts";
 import { didYouMean } from "../kernel/nearest.ts";
+import { Redaction } from "../kernel/redact.ts";
 import type { Agent } from "../records/agents/agent.ts";
 import { revisionWithoutFile } from "../records/agents/revision.ts";
 import { type ConfigPath, configFailure } from "../settings/config-problem.ts";
 import type { Whereabouts } from "../settings/home.ts";
 import { inspectSettings, type Settings } from "../settings/load-settings.ts";
 import { formsAt, keysAt, takesAnyKey } from "../settings/schema-walk.ts";
-import { isSecretPosition } from "../settings/secret-positions.ts";
+import { isNearSecret } from "../settings/secret-positions.ts";
+import { withoutPasswords } from "../settings/url-passwords.ts";
 import { isMap, valueAt } from "../settings/value-at.ts";
 import type { YamlSource } from "../settings/yaml-source.ts";
 
@@ -47,7 +49,9 @@ export function explainKey(where: Whereabouts, key: string): ExplainedKey {
   mustExist(path, key, settings, source);
   const { means, readBy, awaits } = readerOf(path) ?? together(readersBelow(path));
   const found = written(path, settings, source) ?? inheritedBy(path, settings, source) ?? byDefault(path, settings);
-  return { key, ...found, means, readBy, awaits };
+  const redaction = new Redaction();
+  redaction.add(settings.secrets.values());
+  return { key, ...found, value: redaction.value(found.value), means, readBy, awaits };
 }
 
 /** Of a key that only holds others. */
@@ -99,10 +103,10 @@ function byDefault(path: ConfigPath, settings: Settings): Found {
 
 /** Secrets are not shown, neither by themselves nor inside what holds them. */
 function shown(value: unknown, path: ConfigPath): unknown {
-  if (value !== null && value !== undefined && isSecretPosition(path)) return "[secret]";
+  if (value !== null && value !== undefined && isNearSecret(path) && typeof value !== "object") return "[secret]";
   if (Array.isArray(value)) return value.map((inner, index) => shown(inner, [...path, index]));
   if (isMap(value)) return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shown(inner, [...path, key])]));
-  return typeof value === "string" && path.join(".") === "store" ? value.replace(/:[^:@/]+@/, ":[secret]@") : value;
+  return typeof value === "string" ? withoutPasswords(value) : value;
 }
 
 /** `agents.coder.tools.deny`, `bindings.0.agent` or `bindings[0].agent`. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Failure } from "../kernel/failure.ts";
 import type { Environment } from "./home.ts";
-import { loadSettings, type Settings } from "./load-settings.ts";
+import { inspectSettings, loadSettings, type Settings } from "./load-settings.ts";
 
 let home: string;
 beforeEach(() => {
@@ -96,17 +96,38 @@ describe("problems name their place", () => {
       "guildhall.yaml:1:45: bindings.0.topic: as a number, 1712345678.000000 becomes 1712345678",
     ],
     ["identities: { jon: [telegram] }\n", "guildhall.yaml:1:21: identities.jon.0: expected <platform>:<sender id>, for example telegram:7"],
-    ['"a": 1\n1: 1\n"1": 2\n', 'guildhall.yaml:3:1: the key "1" stands here twice'],
-    ["${MODEL}: x\n", "guildhall.yaml:1:1: names such as ${NAME} are replaced in values, not in keys"],
+    ['pools:\n  1: {}\n  "1": {}\n', 'guildhall.yaml:3:3: pools.1: the key "1" stands here twice, first in line 2'],
+    ["${MODEL}: x\n", "guildhall.yaml:1:1: ${MODEL}: names such as ${NAME} are replaced in values, not in keys"],
     ["a: 1\nb: x\uEFF1y\n", "guildhall.yaml:2:5: the characters U+EFF0 to U+EFF2 cannot be used"],
     ["model: gpt\n", "guildhall.yaml:1:8: model: expected <provider>/<model>, for example offline/demo"],
     ["store: mysql\n", "guildhall.yaml:1:8: store: expected sqlite or postgres://…"],
     ["- 1\n", "guildhall.yaml:1:1: expected a map, found a list"],
-    ["a: 1\na: 2\n", 'guildhall.yaml:2:1: the key "a" stands here twice'],
-    ["a: !!js/function x\n", "guildhall.yaml:1:4: not valid YAML: Unresolved tag: tag:yaml.org,2002:js/function"],
-    ["a: *nowhere\n", "guildhall.yaml:1:4: a: there is no anchor &nowhere"],
+    ["model: offline/demo\nmodel: offline/demo\n", 'guildhall.yaml:2:1: model: the key "model" stands here twice, first in line 1'],
+    ["a: !!js/function x\n", "guildhall.yaml:1:4: not valid YAML: tags, such as !name, are not supported"],
+    ["model: *nowhere\n", "guildhall.yaml:1:8: model: there is no anchor &nowhere"],
   ])("%j", (yaml, message) => {
     expect(refusal(yaml)).toBe(message);
+  });
+
+  test.each([
+    ["agents:\n\tmain: {}\n", "2:1", "Indent with spaces"],
+    ["agents:\n  main: {}\n   coder: {}\n", "3:1", "the same number of spaces"],
+    ["personality: Note: be brief\n", "1:14", "Put the text after the first colon in quotes."],
+    ['model: offline/demo\npersonality: "Be brief\nagents: { main: {} }\n', "2:14", "Close it where the text ends."],
+    ["agents: { main: {}\n", "2:1", "Close every { and ["],
+    ["agents: { main: {} }\n---\nmodel: offline/demo\n", "2:1", "Remove the line ---"],
+    ["agents: { main: { sees: * } }\n", "1:25", 'Put the text in quotes: "*".'],
+    ["agents:\n  - main\n", "2:3", "Write keys instead of dashes, for example main: {}."],
+    ["server: { port: '4270' }\n", "1:17", "Write 4270, without quotes."],
+    ["owners: telegram:7\n", "1:9", 'Write ["telegram:7"].'],
+    ["model:\n", "1:7", "Write a text, or remove the key."],
+    ["channels: { telegram: }\n", "1:23", "Write a map, or remove the key."],
+  ])("%j is told what to write instead", (yaml, place, fix) => {
+    const [problem, ...more] = inspectSettings({ home }, {}, { text: yaml }).problems;
+    expect(more).toEqual([]);
+    expect(`${problem?.line}:${problem?.column}`).toBe(place);
+    expect(problem?.fix).toContain(fix);
+    expect(problem?.message).not.toContain("YAML.");
   });
 
   test("several problems are counted, and all are in the details", () => {

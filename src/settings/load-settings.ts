@@ -4,7 +4,7 @@ import { parseEnv } from "node:util";
 import { type Config, configSchema } from "../contract/config.ts";
 import { sha256 } from "../kernel/canonical-json.ts";
 import { Failure, isFailure } from "../kernel/failure.ts";
-import { redactor } from "../kernel/redact.ts";
+import { type Redact, redactor } from "../kernel/redact.ts";
 import { type ConfigPath, type ConfigProblem, configFailure, type Origin } from "./config-problem.ts";
 import { type Environment, homeOf, type Whereabouts } from "./home.ts";
 import { namedSecrets, Secrets, secretsIn } from "./secrets.ts";
@@ -66,6 +66,8 @@ function readConfig(where: Whereabouts, environment: Environment, options: LoadO
 }
 
 function settingsOf({ home, file, text, source, dotEnv, lookUp }: ReadConfig, options: LoadOptions): Settings {
+  const secrets = namedSecrets(source, lookUp, lookUp("GUILDHALL_STORE") ?? "");
+  let redact: Redact | undefined;
   const validated: ValidatedConfig =
     source === null
       ? { config: configSchema.parse({}), quarantined: new Map(), warnings: [] }
@@ -73,7 +75,11 @@ function settingsOf({ home, file, text, source, dotEnv, lookUp }: ReadConfig, op
           file,
           home,
           knownTools: options.knownTools ?? [],
-          redact: redactor(namedSecrets(source, lookUp, lookUp("GUILDHALL_STORE") ?? "")),
+          // Most files are sound, and then nothing is said about any of them.
+          redact: (said) => {
+            redact ??= redactor(secrets);
+            return redact(said);
+          },
         });
   const location = storeLocation(validated.config, lookUp("GUILDHALL_STORE"), home);
   return {
@@ -84,7 +90,7 @@ function settingsOf({ home, file, text, source, dotEnv, lookUp }: ReadConfig, op
     config: validated.config,
     quarantined: validated.quarantined,
     warnings: [...validated.warnings, ...dotEnv.warnings],
-    secrets: new Secrets(validated.config, namedSecrets(source, lookUp, location)),
+    secrets: new Secrets(validated.config, secrets),
     originOf: (path) => source?.originOf(path) ?? null,
     isWritten: (path) => source?.isWritten(path) ?? false,
     storeLocation: location,

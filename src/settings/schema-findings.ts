@@ -3,11 +3,13 @@ import { didYouMean, nearest } from "../kernel/nearest.ts";
 import { type ConfigPath, errorAt, type Finding } from "./config-problem.ts";
 import { idInWords } from "./plain-id.ts";
 import { keysAt } from "./schema-walk.ts";
-import { isSecretPosition } from "./secret-positions.ts";
+import { isNearSecret } from "./secret-positions.ts";
 import { valueAt } from "./value-at.ts";
 import type { YamlSource } from "./yaml-source.ts";
 
 type Issue = z.core.$ZodIssue;
+
+const YES_OR_NO = /^(yes|no|on|off|y|n)$/i;
 
 /** What the schema refuses, in words: what was expected, what is there, what to write. */
 export function schemaFindings(issues: readonly Issue[], source: YamlSource): Finding[] {
@@ -42,6 +44,12 @@ function findingsOf(issue: Issue, path: ConfigPath, source: YamlSource): Finding
 
 function unknownKey(path: ConfigPath, key: string): Finding {
   const known = keysAt(path);
+  if (key === "<<") {
+    const fix = "Write the keys out; an alias (*name) can stand for a whole value only.";
+    return errorAt([...path, key], "config.unknown_key", "keys are not merged", fix, "key");
+  }
+  if (known.includes(key))
+    return errorAt([...path, key], "config.unknown_key", "this key does not go with the others here", "Remove it, or them.", "key");
   const meant = nearest(key.slice(0, 100), known);
   const fix = meant ? `Write ${meant} instead.` : `Remove it, or write one of: ${known.join(", ")}.`;
   return errorAt([...path, key], "config.unknown_key", `unknown key${didYouMean(key, known)}`, fix, "key");
@@ -69,7 +77,10 @@ function unionFindings(issue: Extract<Issue, { code: "invalid_union" }>, path: C
     );
   }
   const all = branches.flat();
-  const values = all.flatMap((one) => (one.code === "invalid_value" ? one.values.map(String) : []));
+  // YAML takes a bare * for an alias.
+  const values = all.flatMap((one) =>
+    one.code === "invalid_value" ? one.values.map((value) => (value === "*" ? '"*"' : String(value))) : [],
+  );
   const kinds = all.flatMap((one) => (one.code === "invalid_type" && one.path.length === 0 ? [inWords(one.expected)] : []));
   const wanted = [values, [...new Set(kinds)]].filter((words) => words.length > 0).map(listed);
   return [expected(path, wanted.join(", or "), source, values, values.length > 0 ? "config.wrong_value" : "config.wrong_type")];
@@ -88,11 +99,31 @@ function expected(path: ConfigPath, wanted: string, source: YamlSource, names: r
   const key = String(path.at(-1) ?? "");
   if (found === undefined && !source.isWritten(path))
     return errorAt(path, "config.missing_key", `\`${key}\` is missing; expected ${wanted}`, `Add ${key}: <${wanted}>.`);
-  const meant = didYouMean(String(found), names);
-  const message = `expected ${wanted}, found ${shown(path, source)}${meant}`;
-  if (typeof found === "number" && /\b(id|text)\b/.test(wanted)) return errorAt(path, code, message, `Write it in quotes: "${found}".`);
-  const nearby = nearest(String(found).slice(0, 100), names);
-  return errorAt(path, code, message, nearby ? `Write ${nearby}.` : `Write ${wanted}.`);
+  const spelt = typeof found === "string" ? found : "";
+  const message = `expected ${wanted}, found ${shown(path, source)}${didYouMean(spelt, names)}`;
+  const nearby = nearest(spelt.slice(0, 100), names);
+  return errorAt(path, code, message, nearby ? `Write ${nearby}.` : fixOf(path, found, wanted));
+}
+
+/** The same thing in the form that is wanted, where it can be told. */
+function fixOf(path: ConfigPath, found: unknown, wanted: string): string {
+  const isWord = (typeof found === "string" && /^[\w.:@*/-]{1,40}$/.test(found)) || typeof found === "number";
+  if (found === null) return `Write ${wanted}, or remove the key.`;
+  if (typeof found === "number" && /\b(id|text)\b/.test(wanted)) return `Write it in quotes: "${found}".`;
+  if (wanted === "a list" && isWord && !isNearSecret(path)) return `Write ["${found}"].`;
+  if (wanted === "true or false" && typeof found === "string" && YES_OR_NO.test(found)) return `Write ${/^(y|on)/i.test(found)}.`;
+  if (/number$/.test(wanted) && typeof found === "string" && /^-?\d+(\.\d+)?$/.test(found)) return `Write ${found}, without quotes.`;
+  if (path.at(-1) === "tools" && found === "none") return "Write [] for no tools.";
+  if (wanted === "a map")
+    return Array.isArray(found) ? `Write keys instead of dashes${example(path)}.` : `Write keys below it${example(path)}.`;
+  return `Write ${wanted}.`;
+}
+
+function example(path: ConfigPath): string {
+  if (path.length === 1 && path[0] === "agents") return ", for example main: {}";
+  const known = keysAt(path);
+  if (known.length > 0) return `: ${known.join(", ")}`;
+  return path.at(-1) === "env" ? ", for example NAME: $" + "{NAME}" : "";
 }
 
 function outOfBounds(path: ConfigPath, wanted: string, origin: string, source: YamlSource): Finding {
@@ -106,7 +137,7 @@ function shown(path: ConfigPath, source: YamlSource): string {
   if (value === null || value === undefined) return "nothing";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "a map";
-  if (isSecretPosition(path)) return `a ${typeof value}`;
+  if (isNearSecret(path)) return typeof value === "string" ? "a text" : `a ${typeof value}`;
   const written = source.substitutionAt(path)?.written ?? value;
   return typeof written === "string" && written.length > 40 ? "a long text" : JSON.stringify(written);
 }

@@ -14,3 +14,11 @@ const PATTERNS = SECRET_POSITIONS.map((position) => position.split("."));
 export function isSecretPosition(path: ConfigPath): boolean {
   return PATTERNS.some((pattern) => pattern.length === path.length && pattern.every((part, index) => part === "*" || part === path[index]));
 }
+
+/** Also what is written where secrets have a map to stand in (`env: abc`), and inside what should have been one. */
+export function isNearSecret(path: ConfigPath): boolean {
+  return PATTERNS.some(
+    (pattern) =>
+      path.length >= pattern.length - 1 && pattern.slice(0, path.length).every((part, index) => part === "*" || part === path[index]),
+  );
+}

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { z } from "zod";
 import { configSchema } from "../contract/config.ts";
 import { secret } from "../contract/secret.ts";
+import { redactor } from "../kernel/redact.ts";
 import { loadSettings, type Settings } from "./load-settings.ts";
 import { SECRET_POSITIONS } from "./secret-positions.ts";
 
@@ -50,6 +51,53 @@ test("what stands at the place of a secret is one, also in a broken section; wha
     .secrets.values()
     .map(([name, value]) => `${name}=${value}`);
   expect(names.sort()).toEqual(["BROKEN=value-broken", "CODER=value-coder", "KEY=value-key", "MAIN=value-main", "SHARED=value-shared"]);
+});
+
+test("a secret is found by what stands for it in the file too, however it is spelt there", () => {
+  const yaml = `agents:
+  main:
+    env:
+      FOLDED: >
+        one-two-three
+        four-five-six
+      QUOTED: 'it''s-a-secret'
+      ESCAPED: "sec\\u0072et-value"
+      DIGITS: 12345678901234567890123
+      TWICE: { first-of-two: x-first-x }
+    env: { OTHER: second-of-two }
+  bad: { env: listed-as-text, mcp: { a: { command: x, env: [KEY=listed-secret] } } }
+channels: { telegram: { token: 00123456789 } }
+`;
+  const settings = load(yaml);
+  const shown = redactor(settings.secrets.values())(settings.configText);
+  for (const secret of ["two-three", "five-six", "-a-secret", "et-value", "3456789", "x-first-x", "second-of", "listed-"])
+    expect(shown).not.toContain(secret);
+  expect(settings.config.channels.telegram?.token?.reveal()).toBe("00123456789");
+  expect(shown.match(/env:/g)).toHaveLength(4);
+});
+
+test("what is called a secret is one wherever it is put, and an address keeps its password to itself", () => {
+  const { secrets } = load(
+    "agents: { main: { mcp: { a: { command: x, args: [--key, '${FILES_API_KEY}', '${AUTHOR}'] }, b: { url: 'http://u:pass-word@h/x' } } } }\n" +
+      "store: postgres://u:p@ss/wor:d@h/db?sslpassword=in-query\n",
+    { FILES_API_KEY: "key-of-files", AUTHOR: "a-good-author" },
+  );
+  expect(
+    secrets
+      .values()
+      .map(([, value]) => value)
+      .sort(),
+  ).toEqual(["in-query", "key-of-files", "p@ss/wor:d", "pass-word"]);
+});
+
+test("an ordinary word is no secret, unless it is called one", () => {
+  const { secrets } = load("agents: { main: { env: { MODE: production, TOKEN: production2, DB_PASSWORD: sunshine } } }\n");
+  expect(
+    secrets
+      .values()
+      .map(([name]) => name)
+      .sort(),
+  ).toEqual(["DB_PASSWORD", "TOKEN"]);
 });
 
 test("the usual keys of providers and the password of the store are secrets too", () => {

@@ -2,7 +2,8 @@ import type { Config } from "../contract/config.ts";
 import { Secret } from "../contract/secret.ts";
 import { type ConfigPath, type Finding, warningAt } from "./config-problem.ts";
 import { isSecretPosition, SECRET_POSITIONS } from "./secret-positions.ts";
-import { mapAt, valueAt } from "./value-at.ts";
+import { passwordsIn } from "./url-passwords.ts";
+import { isMap, mapAt, valueAt } from "./value-at.ts";
 import type { YamlSource } from "./yaml-source.ts";
 
 export type NamedSecret = readonly [name: string, value: string];
@@ -16,8 +17,12 @@ const USUAL_KEYS = [
   "GOOGLE_GENERATIVE_AI_API_KEY",
   "OPENROUTER_API_KEY",
 ];
+/** Addresses, which may hold a password. */
+const ADDRESSES = ["store", "providers.*.base_url", "channels.*.api_url", "channels.*.accounts.*.api_url", "agents.*.mcp.*.url"];
 /** Beside tokens, an MCP server's variables and headers hold much that is none: only what is called like a secret is taken for one. */
-const SOUNDS_SECRET = /key|token|secret|pass|auth|credential|cookie/i;
+const SOUNDS_SECRET = /key|token|secret|pass|pwd|auth|cred|cookie/i;
+/** What is called so is a secret wherever it is put: as an argument of a server, in an address. */
+const IS_CALLED_SECRET = /(^|[_-])(api_?key|key|token|secret|password|passwd|pass|pwd|credentials?)s?$/i;
 
 /** The secrets of one revision of the config: for their users, and for whoever must keep them out of what is written. */
 export class Secrets {
@@ -52,14 +57,19 @@ export class Secrets {
 /** From what is written, so that the secrets of an agent whose section is broken are kept as well. */
 export function namedSecrets(source: YamlSource | null, environment: (name: string) => string | undefined, store: string): NamedSecret[] {
   const written = source === null ? [] : secretPaths(source.value).flatMap((path) => secretsAt(path, source));
+  const elsewhere = source?.substituted().filter(([name]) => IS_CALLED_SECRET.test(name)) ?? [];
   const usual = USUAL_KEYS.flatMap((name): NamedSecret[] => named(name, environment(name)));
-  const inFile = valueAt(source?.value, ["store"]);
-  const all = [...written, ...usual, ...passwordIn(store), ...passwordIn(typeof inFile === "string" ? inFile : "")];
+  const passwords = ADDRESSES.flatMap((place) =>
+    leavesAt(source?.value, place).flatMap((path) => passwordsAt(String(path.at(-1)), valueAt(source?.value, path))),
+  );
   // What everybody calls an agent or a pool by cannot be hidden, and hiding it would leave nobody to call.
   const names = new Set(
     ["agents", "pools", "channels", "providers", "identities"].flatMap((key) => Object.keys(mapAt(source?.value, [key]))),
   );
-  return all.filter(([, value]) => !names.has(value));
+  const all = [...written, ...(source?.repeated ?? []), ...elsewhere, ...usual, ...passwords, ...passwordsAt("store", store)];
+  const nameOf = new Map(all.toReversed().map(([name, value]) => [value, name]));
+  for (const name of names) nameOf.delete(name);
+  return [...nameOf].map(([value, name]) => [name, value]);
 }
 
 /** Of a config that stands in no file: each by the key at which it stands. */
@@ -70,31 +80,33 @@ export function secretsIn(value: unknown, key = ""): NamedSecret[] {
 }
 
 function secretsAt(path: ConfigPath, source: YamlSource): NamedSecret[] {
+  const key = String(path.at(-1));
   const substitution = source.substitutionAt(path);
-  if (substitution) return [...substitution.names];
-  return isLiteralSecret(path) ? named(String(path.at(-1)), valueAt(source.value, path)) : [];
+  if (substitution) return substitution.names.filter(([name, value]) => !isOrdinary(`${key} ${name}`, value));
+  const value = valueAt(source.value, path);
+  if (!isLiteralSecret(path) || isOrdinary(key, String(value))) return [];
+  // A text over several lines, or with signs that need another spelling, is not found in the file by its value.
+  const spelling = source.spellingAt(path) ?? "";
+  return [...named(key, value), ...named(key, spelling.includes(String(value)) ? "" : spelling)];
+}
+
+/** `MODE: production` is no secret, and hiding the word would take it out of everybody's sentences. */
+function isOrdinary(name: string, value: string): boolean {
+  return /^[a-z]{1,12}$/i.test(value) && !SOUNDS_SECRET.test(name);
 }
 
 function named(name: string, value: unknown): NamedSecret[] {
   return (typeof value === "string" || typeof value === "number") && value !== "" ? [[name, String(value)]] : [];
 }
 
-function passwordIn(store: string): NamedSecret[] {
-  const written = /^postgres(?:ql)?:\/\/[^/@]*?:([^@]+)@/.exec(store)?.[1];
-  if (written === undefined) return [];
-  try {
-    return [
-      ["store", written],
-      ["store", decodeURIComponent(written)],
-    ];
-  } catch {
-    return [["store", written]];
-  }
+function passwordsAt(name: string, address: unknown): NamedSecret[] {
+  return typeof address === "string" ? passwordsIn(address).map((password) => [name, password]) : [];
 }
 
 /** A secret that stands in the file itself travels with every copy of it. */
 export function secretFindings(source: YamlSource): Finding[] {
   return secretPaths(source.value).flatMap((path) => {
+    if (!isSecretPosition(path)) return [];
     const value = valueAt(source.value, path);
     if ((typeof value !== "string" && typeof value !== "number") || value === "") return [];
     if (source.substitutionAt(path) || !isLiteralSecret(path)) return [];
@@ -105,7 +117,7 @@ export function secretFindings(source: YamlSource): Finding[] {
 }
 
 function isLiteralSecret(path: ConfigPath): boolean {
-  return path[2] !== "mcp" || SOUNDS_SECRET.test(String(path.at(-1)));
+  return path[2] !== "mcp" || typeof path[5] !== "string" || SOUNDS_SECRET.test(path[5]);
 }
 
 function suggestedName(path: ConfigPath): string {
@@ -120,14 +132,26 @@ function suggestedName(path: ConfigPath): string {
     .replace(/^(\d)/, "_$1");
 }
 
-/** The places at which secrets are written. */
+/** The places at which secrets are written, also by somebody who mistook their form. */
 function secretPaths(value: unknown): ConfigPath[] {
-  return SECRET_POSITIONS.flatMap((position) => matching(value, position.split("."), [])).filter(isSecretPosition);
+  return SECRET_POSITIONS.flatMap((position) => leavesAt(value, position));
+}
+
+/** The texts at a place of this form; of one in whose stead something else is written, that. */
+function leavesAt(value: unknown, position: string): ConfigPath[] {
+  return matching(value, position.split("."), []);
 }
 
 function matching(value: unknown, [part, ...rest]: readonly string[], path: ConfigPath): ConfigPath[] {
-  if (part === undefined) return [path];
-  const here = mapAt(value, path);
-  const keys = part === "*" ? Object.keys(here) : Object.hasOwn(here, part) ? [part] : [];
+  const here = valueAt(value, path);
+  if (part === undefined || (rest.length === 0 && !isMap(here))) return leavesBelow(here, path);
+  const map = mapAt(value, path);
+  const keys = part === "*" ? Object.keys(map) : Object.hasOwn(map, part) ? [part] : [];
   return keys.flatMap((key) => matching(value, rest, [...path, key]));
+}
+
+function leavesBelow(value: unknown, path: ConfigPath): ConfigPath[] {
+  if (Array.isArray(value)) return value.flatMap((inner, index) => leavesBelow(inner, [...path, index]));
+  if (isMap(value)) return Object.keys(value).flatMap((key) => leavesBelow(value[key], [...path, key]));
+  return value === undefined || value === null ? [] : [path];
 }

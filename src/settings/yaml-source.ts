@@ -1,6 +1,8 @@
 import { Alias, type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type Scalar } from "yaml";
 import { type ConfigPath, configFailure, errorAt, type Finding, type Origin } from "./config-problem.ts";
 import { decodeNames, encodeNames, reservedCharacterIn, substituteNames } from "./names-in-yaml.ts";
+import { isNearSecret, isSecretPosition } from "./secret-positions.ts";
+import { yamlMistakes } from "./yaml-errors.ts";
 
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_ALIASES = 100;
@@ -11,6 +13,7 @@ const MAX_DEPTH = 100;
 const FORBIDDEN_KEYS = ["__proto__", "constructor", "prototype"];
 /** Where a number stands for an id: what is written counts, not what it is worth. */
 const IDS_BELOW = ["bindings", "channels", "owners", "identities"];
+const NAME_AS_KEY = "names such as $" + "{NAME} are replaced in values, not in keys";
 const WHOLE_NUMBER = /^[-+]?(\d[\d_]*|0x[0-9a-f]+|0o[0-7]+|\d+(\.\d*)?e[-+]?\d+)$/i;
 
 /** Where one value stands; linked to what is around it, since most files are sound and nobody asks for most paths. */
@@ -18,9 +21,10 @@ interface Place {
   readonly around: Place | null;
   readonly part: string | number;
   readonly depth: number;
-  /** Offsets of the key and of the value. */
+  /** Offsets of the key and of the value, and where the value ends. */
   readonly key: number;
   readonly value: number;
+  readonly end: number;
   inner: Map<string | number, Place> | null;
 }
 
@@ -33,10 +37,16 @@ export interface Substitution {
 /** A YAML or JSON file as plain values, and where each of them stands in it. */
 export interface YamlSource {
   readonly value: unknown;
+  /** Secrets below keys that stand in their map a second time: nobody uses them, and nobody may see them. */
+  readonly repeated: readonly (readonly [name: string, value: string])[];
   /** What is wrong with single values; what makes the whole file unreadable is thrown. */
   readonly findings: readonly Finding[];
   /** What was replaced at this place, or undefined. */
   substitutionAt(path: ConfigPath): Substitution | undefined;
+  /** Everything that was replaced anywhere. */
+  substituted(): Substitution["names"];
+  /** The value as the file spells it, with quotes and indentation; undefined where the file says nothing. */
+  spellingAt(path: ConfigPath): string | undefined;
   /** Where the value stands; of a key that has none, where the nearest thing around it does. */
   originOf(path: ConfigPath): Origin;
   /** Where the key itself stands. */
@@ -59,12 +69,14 @@ export function readYaml(text: string, file: string, lookUp: (name: string) => s
     throw refusal(0, "config.too_large", `the file is larger than ${MAX_BYTES / 1024} KiB`, "Move long texts into SOUL.md files.");
   const document = parse(text, file, lines, at);
   const findings: Finding[] = [];
+  const repeated: [name: string, value: string][] = [];
+  let repeating = 0;
   const substitutions = new Map<Place, Substitution>();
   const targets = new Map<Alias, Node>();
   let values = 0;
   const convert = (node: Node | null, around: Place | null, part: string | number, key: number): unknown => {
     const start = node?.range?.[0] ?? key;
-    const place: Place = { around, part, depth: (around?.depth ?? -1) + 1, key, value: start, inner: null };
+    const place: Place = { around, part, depth: (around?.depth ?? -1) + 1, key, value: start, end: node?.range?.[1] ?? start, inner: null };
     if (around) {
       around.inner ??= new Map();
       around.inner.set(part, place);
@@ -74,13 +86,19 @@ export function readYaml(text: string, file: string, lookUp: (name: string) => s
     if (node instanceof Alias) return convert(targetOf(node, place), around, part, key);
     if (isMap(node)) return convertMap(node, place);
     if (isSeq(node)) return node.items.map((item, index) => convert(item as Node | null, place, index, start));
-    return isScalar(node) ? convertScalar(node, place) : null;
+    const scalar = isScalar(node) ? convertScalar(node, place) : null;
+    if (repeating > 0 && scalar !== null && isNearSecret(pathOf(place)))
+      repeated.push([String(part), String(scalar)], [String(part), text.slice(start, place.end)]);
+    return scalar;
   };
   /** Each look goes through the whole document, and aliases of aliases are met very often. */
-  const targetOf = (alias: Alias, place: Place): Node => {
+  const targetOf = (alias: Alias, place: Place): Node | null => {
     const target = targets.get(alias) ?? alias.resolve(document);
-    if (!target)
-      throw refusal(place.value, "config.malformed", `there is no anchor &${decodeNames(alias.source)}`, "Name an anchor.", pathOf(place));
+    if (!target) {
+      const message = `there is no anchor &${decodeNames(alias.source)}`;
+      findings.push(errorAt(pathOf(place), "config.malformed", message, "Name an anchor, or put the text in quotes.", at(place.value)));
+      return null;
+    }
     targets.set(alias, target);
     if (targets.size > MAX_ALIASES)
       throw refusal(place.value, "config.too_large", `more than ${MAX_ALIASES} aliases`, "Write the values out.");
@@ -94,10 +112,19 @@ export function readYaml(text: string, file: string, lookUp: (name: string) => s
       if (!isScalar(key)) throw refuse("config.malformed", "a key must be plain text", "Write a word and a colon.");
       const name = decodeNames(String(key.value));
       if (FORBIDDEN_KEYS.includes(name)) throw refuse("config.forbidden_key", `\`${name}\` cannot be a key`, "Choose another name.");
-      if (name !== String(key.value))
-        throw refuse("config.malformed", "names such as $" + "{NAME} are replaced in values, not in keys", "Write the key out.");
-      if (Object.hasOwn(record, name)) throw refuse("config.malformed", `the key "${name}" stands here twice`, "Remove one of them.");
-      record[name] = convert(value as Node | null, place, name, start);
+      const path = (): ConfigPath => [...pathOf(place), name];
+      const isRepeated = Object.hasOwn(record, name);
+      if (name !== String(key.value)) findings.push(errorAt(path(), "config.malformed", NAME_AS_KEY, "Write the key out.", at(start)));
+      if (isRepeated) {
+        const first = at(place.inner?.get(name)?.key ?? 0);
+        const message = `the key "${name}" stands here twice, first in line ${first.line}`;
+        findings.push(errorAt(path(), "config.malformed", message, "Remove one of them.", at(start)));
+      }
+      if (isRepeated) {
+        repeating++;
+        convert(value as Node | null, { ...place, inner: null }, name, start);
+        repeating--;
+      } else record[name] = convert(value as Node | null, place, name, start);
     }
     return record;
   };
@@ -105,6 +132,8 @@ export function readYaml(text: string, file: string, lookUp: (name: string) => s
     const { value, source } = node;
     if (typeof value === "string") return substitute(value, node.range?.[2] ?? place.value, place);
     if (typeof value === "number" && losesDigits(value, source ?? String(value), place)) {
+      // A token of digits is a text that nobody put in quotes; and nothing of it may be quoted in a message.
+      if (source !== undefined && isSecretPosition(pathOf(place))) return source;
       const fix = `Write it in quotes: "${source}"; a plain number without signs it does not need.`;
       findings.push(errorAt(pathOf(place), "config.lossy_number", `as a number, ${source} becomes ${value}`, fix));
     }
@@ -144,10 +173,16 @@ export function readYaml(text: string, file: string, lookUp: (name: string) => s
   };
   return {
     value,
+    repeated,
     findings,
     substitutionAt: (path) => {
       const { place, isItself } = nearest(path);
       return isItself && place ? substitutions.get(place) : undefined;
+    },
+    substituted: () => [...substitutions.values()].flatMap(({ names }) => names),
+    spellingAt: (path) => {
+      const { place, isItself } = nearest(path);
+      return isItself && place ? text.slice(place.value, place.end) : undefined;
     },
     originOf: (path) => at(nearest(path).place?.value ?? 0),
     originOfKey: (path) => at(nearest(path).place?.key ?? 0),
@@ -168,10 +203,9 @@ function parse(text: string, file: string, lineCounter: LineCounter, at: (offset
     throw configFailure([malformed(reserved, "the characters U+EFF0 to U+EFF2 cannot be used", "Remove the character.")]);
   }
   const document = parseDocument(encodeNames(text), { lineCounter, prettyErrors: false, uniqueKeys: false });
-  const wrong = [...document.errors, ...document.warnings];
-  if (wrong.length === 0) return document;
-  const fix = "Correct the line; texts with signs such as : # { [ need quotes.";
-  throw configFailure(wrong.map((error) => malformed(error.pos[0], `not valid YAML: ${decodeNames(error.message)}`, fix)));
+  const mistakes = yamlMistakes(document, (offset) => at(offset).line);
+  if (mistakes.length === 0) return document;
+  throw configFailure(mistakes.map(({ offset, message, fix }) => malformed(offset, message, fix)));
 }
 
 /** An id of many digits, or with zeros before it, is not what it was once it is a number. */
