@@ -102,11 +102,6 @@ export class Approvals {
     return rows.map(approvalOf);
   }
 
-  /** The one whose id begins so. */
-  async find(reads: Reads, prefix: string): Promise<Approval> {
-    return approvalOf(await this.#find(reads, prefix, code("")));
-  }
-
   /** Once: the same word again changes nothing, another one is refused. */
   async answerIn(tx: Tx, by: Answerer, idPrefix: string, verdict: Verdict): Promise<Approval> {
     if (!by.mayAnswer)
