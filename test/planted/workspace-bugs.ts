@@ -32,15 +32,29 @@ export const WORKSPACE_BUGS: readonly PlantedBug[] = [
   {
     name: "workspace: hard links are not looked at",
     file: `${ROOM}/read-file.ts`,
-    from: "entry.stats.nlink > 1n && ",
-    to: "entry.stats.nlink > 9n && ",
+    from: "entry.stats.nlink === 1n",
+    to: "entry.stats.nlink <= 9n",
     ...jail,
+  },
+  {
+    name: "workspace: a name that is gone before the names are counted is not missed",
+    file: `${ROOM}/hard-links.ts`,
+    from: "if (kept !== undefined) return kept;",
+    to: "if (kept !== undefined) return true;",
+    tests: [`${ROOM}/hard-links.test.ts`],
+  },
+  {
+    name: "workspace: a file that has one name left is taken for ours",
+    file: `${ROOM}/hard-links.ts`,
+    from: "if (before.nlink === 0n) return false;",
+    to: "if (before.nlink <= 1n) return true;",
+    tests: [`${ROOM}/hard-links.test.ts`],
   },
   {
     name: "workspace: a name that moves while we look counts twice",
     file: `${ROOM}/hard-links.ts`,
-    from: " && after.ctimeNs === before.ctimeNs",
-    to: "",
+    from: "after.nlink === before.nlink && after.ctimeNs === before.ctimeNs",
+    to: "after.nlink === before.nlink",
     tests: [`${ROOM}/hard-links.test.ts`],
   },
   {

@@ -237,6 +237,7 @@ describe("ASI05: parent directory swapped between check and open", () => {
       const verbs: readonly ((path: string) => Promise<unknown>)[] = [
         (path) => workspace.read(path),
         (path) => workspace.read(path),
+        () => workspace.read("blink.txt"),
         (path) => workspace.write(path, "inside"),
         (path) => workspace.list(path.replace(/\/?[^/]+$/, "") || "."),
         (path) => workspace.remove(path.replace("secret", "victim")),

@@ -1,4 +1,4 @@
-import { existsSync, linkSync, lstatSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, lstatSync, mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
@@ -58,11 +58,18 @@ function swap({ real, link, makeReal, makeLink }: Swap): void {
   attempt(() => rmSync(at("away"), { recursive: true, force: true }));
 }
 
+/** A name inside that is there for a moment: opened while it is, and counted when it is not. */
+function blink(): void {
+  attempt(() => linkSync(join(outside, "secret.txt"), at("blink.txt")));
+  attempt(() => unlinkSync(at("blink.txt")));
+}
+
 process.on("disconnect", () => process.exit(0));
 for (const made of SWAPS) swap(made);
 process.send?.("ready");
 for (let round = 0; existsSync(inside); round++) {
   swap(SWAPS[round % SWAPS.length] as Swap);
+  blink();
   // Whether the parent has left is heard only here.
   if (round % 200 === 0) await new Promise(setImmediate);
 }

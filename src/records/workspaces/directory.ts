@@ -12,6 +12,8 @@ export interface HeldEntry {
   readonly stats: BigIntStats;
   /** As it is now, by the handle and not by the name. */
   again(): Promise<BigIntStats>;
+  /** Whether the name it was opened by has been one of its names from then on until now; undefined: the system does not say. */
+  keptItsName(): Promise<boolean | undefined>;
   /** Only of files. The handle is the caller's to close. */
   openForReading(): Promise<FileHandle>;
   close(): Promise<void>;
@@ -75,6 +77,7 @@ export class Directory {
         kind: kindOf(stats),
         stats,
         again: () => handle.stat({ bigint: true }),
+        keptItsName: () => keptItsName(handle.fd, name),
         // The handle's own name leads to the very thing that was looked at, whatever its name in the directory is by now.
         openForReading: () => open(`/proc/self/fd/${handle.fd}`, O_RDONLY | O_NONBLOCK),
         close: () => handle.close(),
@@ -91,7 +94,14 @@ export class Directory {
     const seen = await lstat(path, { bigint: true });
     const openFile = (): Promise<FileHandle> => open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW_ANY);
     if (kindOf(seen) !== "file")
-      return { kind: kindOf(seen), stats: seen, again: async () => seen, openForReading: openFile, close: async () => {} };
+      return {
+        kind: kindOf(seen),
+        stats: seen,
+        again: async () => seen,
+        keptItsName: unknown,
+        openForReading: openFile,
+        close: async () => {},
+      };
     const handle = await openFile();
     try {
       const stats = await handle.stat({ bigint: true });
@@ -99,6 +109,7 @@ export class Directory {
         kind: kindOf(stats),
         stats,
         again: () => handle.stat({ bigint: true }),
+        keptItsName: unknown,
         openForReading: async () => {
           const second = await openFile();
           if (identityOf(await second.stat({ bigint: true })) === identityOf(stats)) return second;
@@ -182,6 +193,21 @@ export class Directory {
 export function identityOf({ dev, ino }: BigIntStats): string {
   return `${dev}:${ino}`;
 }
+
+const DELETED = " (deleted)";
+
+/**
+ * A handle remembers the name it was opened by, follows it when it is renamed, and never forgets that it was removed, though the same
+ * name be made again.
+ */
+async function keptItsName(handle: number, name: string): Promise<boolean | undefined> {
+  // A removed "x" would look like an "x (deleted)" that is there.
+  if (name.endsWith(DELETED)) return undefined;
+  const shown = await readlink(`/proc/self/fd/${handle}`).catch(() => undefined);
+  return shown?.endsWith(`/${name}`);
+}
+
+const unknown = async (): Promise<undefined> => undefined;
 
 function kindOf(of: Pick<BigIntStats | Dirent, "isFile" | "isDirectory" | "isSymbolicLink">): EntryKind {
   if (of.isFile()) return "file";

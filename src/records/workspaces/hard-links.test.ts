@@ -1,10 +1,10 @@
-import { linkSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, mkdtempSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock } from "../../kernel/clock.ts";
-import { Directory, during } from "./directory.ts";
-import { allLinksInside } from "./hard-links.ts";
+import { Directory, during, type HeldEntry } from "./directory.ts";
+import { allLinksInside, onlyNameInside } from "./hard-links.ts";
 
 let top: string;
 const at = (path: string): string => join(top, "root", path);
@@ -58,4 +58,47 @@ test("names that are all inside are found, in any folder", async () => {
   writeFileSync(at("a/file"), "ours");
   linkSync(at("a/file"), at("b/other"));
   expect(await searched("a/file", "", () => {})).toBe(true);
+});
+
+/** Holds `root/a/<name>`, lets something happen, and asks. */
+function held<Answer>(name: string, ask: (file: HeldEntry, folder: Directory, root: Directory) => Promise<Answer>): Promise<Answer> {
+  return during(Directory.at("proc-handles", join(top, "root")), (root) =>
+    during(root.directory("a"), (folder) => during(folder.entry(name), (file) => ask(file, folder, root))),
+  );
+}
+
+test("a file outside that lost its name inside after it was opened has one name, and is not ours", async () => {
+  linkSync(join(top, "outside"), at("a/file"));
+  const inside = await held("file", (file, _folder, root) => {
+    unlinkSync(at("a/file"));
+    return allLinksInside(root, file, { entries: 100, depth: 10, clock: systemClock });
+  });
+  expect(inside).toBe(false);
+});
+
+// How the system writes that a name is gone, and a name that is written so.
+test.each(["file", "file (deleted)"])("a name that was taken away and given back was not there in between: %s", async (name) => {
+  const only = (meanwhile: () => void): Promise<boolean> =>
+    held(name, (file, folder) => {
+      meanwhile();
+      return onlyNameInside(folder, name, file, systemClock);
+    });
+  linkSync(join(top, "outside"), at(`a/${name}`));
+  expect(await only(() => unlinkSync(at(`a/${name}`)))).toBe(false);
+  linkSync(join(top, "outside"), at("a/file-2"));
+  renameSync(at("a/file-2"), at(`a/${name}`));
+  const shown = only(() => {
+    renameSync(at(`a/${name}`), at("a/file"));
+    unlinkSync(at("a/file"));
+  });
+  expect(await shown).toBe(false);
+  linkSync(join(top, "outside"), at(`a/${name}`));
+  const back = only(() => {
+    unlinkSync(at(`a/${name}`));
+    linkSync(join(top, "outside"), at(`a/${name}`));
+  });
+  expect(await back).toBe(false);
+  writeFileSync(at("a/own"), "ours");
+  renameSync(at("a/own"), at(`a/${name}`));
+  expect(await only(() => {})).toBe(true);
 });

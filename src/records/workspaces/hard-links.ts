@@ -24,11 +24,25 @@ const AT_ONCE = 64;
  */
 export async function allLinksInside(root: Directory, file: HeldEntry, search: LinkSearch): Promise<boolean> {
   const before = await settled(file, search.clock);
-  if (before.nlink <= 1n) return true;
+  // It had names when it was opened. Nothing is left to tell whose they were.
+  if (before.nlink === 0n) return false;
   const names = new Set<string>();
   const complete = await collect(root, before, names, { left: search.entries, depth: search.depth });
   const after = await file.again();
   return complete && after.nlink === before.nlink && after.ctimeNs === before.ctimeNs;
+}
+
+/**
+ * Whether the one name that a file has is this one. One that had two when it was opened, and lost the one inside before they were
+ * counted, has one as well: somebody else's.
+ */
+export async function onlyNameInside(directory: Directory, name: string, file: HeldEntry, clock: Clock): Promise<boolean> {
+  const kept = await file.keptItsName();
+  if (kept !== undefined) return kept;
+  const before = await settled(file, clock);
+  const named = await directory.lstat(name).catch(() => undefined);
+  const after = await file.again();
+  return before.nlink === 1n && named !== undefined && identityOf(named) === identityOf(before) && after.ctimeNs === before.ctimeNs;
 }
 
 async function settled(file: HeldEntry, clock: Clock): Promise<BigIntStats> {

@@ -1,8 +1,11 @@
 import { Failure } from "../../kernel/failure.ts";
 import { type Directory, during, type HeldEntry } from "./directory.ts";
-import { allLinksInside, type LinkSearch } from "./hard-links.ts";
+import { allLinksInside, type LinkSearch, onlyNameInside } from "./hard-links.ts";
 import { refuseKind } from "./refusals.ts";
 import { quoted } from "./workspace-path.ts";
+
+/** A file that another program writes all the time is there in between. */
+const TRIES = 20;
 
 export interface Part {
   readonly offset?: number;
@@ -27,8 +30,7 @@ export async function readFile(
   part: Part,
   limits: LinkSearch & { readonly fileBytes: number },
 ): Promise<FileContent> {
-  return during(directory.entry(name), async (entry) => {
-    await refuseForeign(root, entry, path, limits);
+  return withOwnFile(root, directory, name, path, limits, async (entry) => {
     const size = Number(entry.stats.size);
     const offset = part.offset ?? 0;
     if (!Number.isSafeInteger(offset) || offset < 0) throw new Failure("workspace.malformed", "offset must be a whole number from 0 on");
@@ -53,11 +55,42 @@ export async function readFile(
   });
 }
 
-/** Only a file, and none that has a name outside the root as well. */
-export async function refuseForeign(root: Directory, entry: HeldEntry, path: string, search: LinkSearch): Promise<void> {
+/** Only a file, and none that has a name outside the root as well. What is replaced in that moment is looked for again. */
+export async function withOwnFile<Result>(
+  root: Directory,
+  directory: Directory,
+  name: string,
+  path: string,
+  search: LinkSearch,
+  body: (entry: HeldEntry) => Promise<Result>,
+): Promise<Result> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const held = await directory.entry(name);
+    try {
+      if (await isOwn(root, directory, name, held, path, search)) return await body(held);
+    } finally {
+      await held.close();
+    }
+  }
+  throw new Failure("workspace.conflict", `${quoted(path)} is replaced again and again by another program`, {
+    hint: "Try again when the other program is done.",
+  });
+}
+
+/** False: it lost its name while we looked. */
+async function isOwn(
+  root: Directory,
+  directory: Directory,
+  name: string,
+  entry: HeldEntry,
+  path: string,
+  search: LinkSearch,
+): Promise<boolean> {
   if (entry.kind !== "file") throw refuseKind(path, entry.kind, "a file");
-  if (entry.stats.nlink > 1n && !(await allLinksInside(root, entry, search)))
-    throw new Failure("workspace.outside", `${quoted(path)} is a hard link, and not all of its names were found inside the workspace`, {
-      hint: "Remove it and write a copy instead.",
-    });
+  if (entry.stats.nlink === 0n) return false;
+  if (entry.stats.nlink === 1n) return onlyNameInside(directory, name, entry, search.clock);
+  if (await allLinksInside(root, entry, search)) return true;
+  throw new Failure("workspace.outside", `${quoted(path)} is a hard link, and not all of its names were found inside the workspace`, {
+    hint: "Remove it and write a copy instead.",
+  });
 }

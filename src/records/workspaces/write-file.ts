@@ -1,7 +1,7 @@
 import type { NewId } from "../../kernel/ids.ts";
-import { type Directory, during } from "./directory.ts";
+import type { Directory } from "./directory.ts";
 import type { LinkSearch } from "./hard-links.ts";
-import { refuseForeign } from "./read-file.ts";
+import { withOwnFile } from "./read-file.ts";
 import { codeOf } from "./refusals.ts";
 
 const PARTIAL = /^\.guildhall-[0-9a-z]{20}\.partial$/;
@@ -54,10 +54,7 @@ async function modeOfReplaced(
   search: LinkSearch,
 ): Promise<number | undefined> {
   try {
-    return await during(directory.entry(name), async (entry) => {
-      await refuseForeign(root, entry, path, search);
-      return Number(entry.stats.mode & 0o777n);
-    });
+    return await withOwnFile(root, directory, name, path, search, async ({ stats }) => Number(stats.mode & 0o777n));
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
     throw error;
