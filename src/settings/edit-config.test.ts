@@ -76,6 +76,9 @@ test("one agent's broken section keeps nobody from changing another, and no seco
   await edit(["agents", "main", "state"], "paused");
   expect(text()).toBe("agents:\n  main: { state: paused }\n  broken: { nonsense: 1 }\n");
   await expect(edit(["agents", "main", "rolls"], ["a"])).rejects.toMatchObject({ code: "config.invalid" });
+  writeFileSync(file, "agents:\n  main:\n    roles: []\n  broken: { model: a/b, model: a/b }\n");
+  await edit(["agents", "main", "state"], "paused");
+  expect(text()).toBe("agents:\n  main:\n    roles: []\n    state: paused\n  broken: { model: a/b, model: a/b }\n");
 });
 
 test("a file that cannot be read as a config is left alone", async () => {

@@ -57,7 +57,7 @@ const BROKEN: [section: string, place: string, message: string][] = [
   ["shared_paths: [{ path: a/docs }, { path: b/docs }]", "4:46", 'two shared paths would both be called "docs"'],
   ["mcp: { files: { comand: x } }", "4:21", 'unknown key (did you mean "command"?)'],
   ["mcp: { files: {} }", "4:19", "a server has a `command` or a `url`"],
-  ["{ model: offline/demo, model: offline/demo }", "4:28", 'the key "model" stands here twice, first in line 4'],
+  ["{ model: offline/demo, model: offline/demo }", "4:28", 'the key "model" stands here twice'],
   ["env: { A: first, A: second }", "4:22", 'the key "A" stands here twice'],
   ["env: { ${A}: x }", "4:12", "names such as ${NAME} are replaced in values"],
   ["model: *nowhere", "4:12", "there is no anchor &nowhere"],

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: names in the config are written like this
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { encodeNames } from "./names-in-yaml.ts";
@@ -85,6 +86,12 @@ test("flow maps of one line and of many", () => {
   expect(add("agents: {main: {}}\n", "coder", {})).toBe("agents: {main: {}, coder: {}}\n");
   expect(add("agents: {}\n", "coder", {})).toBe("agents: { coder: {} }\n");
   expect(add("agents: {\n  main: {},\n  ops: {}\n}\n", "coder", {})).toBe("agents: {\n  main: {},\n  ops: {},\n  coder: {}\n}\n");
+  expect(add("agents: {\r\n  main: {}, # one\r\n  ops: {} # two, last\r\n} # end\r\n")).toBe(
+    "agents: {\r\n  main: {}, # one\r\n  ops: {}, # two, last\r\n  coder: { tools: coding }\r\n} # end\r\n",
+  );
+  expect(add("agents: {\n  main: { env: { A: ${A} } }, # last\n}\n")).toBe(
+    "agents: {\n  main: { env: { A: ${A} } }, # last\n  coder: { tools: coding },\n}\n",
+  );
   const shorthand = add("agents: {main: {}}\n");
   expect(parse(shorthand)).toEqual({ agents: { main: {}, coder: { tools: "coding" } } });
 });

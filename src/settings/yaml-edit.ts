@@ -4,6 +4,9 @@ import { Failure } from "../kernel/failure.ts";
 import { decodeNames, encodeNames } from "./names-in-yaml.ts";
 import { jsonStyle, pairLines, type Style, valueText, yamlStyle } from "./yaml-style.ts";
 
+/** As the loader reads: digits are kept, and a key that stands twice is the mistake of the section it stands in. */
+const READING = { intAsBigInt: true, uniqueKeys: false } as const;
+
 type Path = readonly (string | number)[];
 
 /** `set` gives a key its value, with the maps around it where they are missing; `append` adds to a list, likewise. */
@@ -45,12 +48,12 @@ function editOnce(text: string, { kind, path, value }: Edit): string {
 }
 
 function means(text: string, wanted: Document): boolean {
-  const document = parseDocument(text, { intAsBigInt: true });
+  const document = parseDocument(text, READING);
   return document.errors.length === 0 && isDeepStrictEqual(document.toJS(), wanted.toJS());
 }
 
 function parse(text: string): Document {
-  const document = parseDocument(text, { intAsBigInt: true });
+  const document = parseDocument(text, READING);
   const [error] = document.errors;
   if (error) throw new Failure("config.invalid", `the config is not valid YAML: ${error.message.split("\n")[0]}`);
   return document;
@@ -80,9 +83,10 @@ function spliceFor(document: Document, text: string, kind: Edit["kind"], path: P
     if (!isMap(node)) return undefined;
     const found: Pair | undefined = node.items.find((item) => isScalar(item.key) && String(item.key.value) === String(key));
     if (!found) {
+      if (node.flow) return intoFlow(node, text, style, onOneLine(kind, path.slice(depth), value, style));
       const lines = pair(kind, path.slice(depth), value, style);
       // A section of the file stands by itself.
-      return intoMap(node, text, style, depth === 0 && lines.length > 1 && !node.flow ? ["", ...lines] : lines);
+      return intoMap(node, text, style, depth === 0 && lines.length > 1 ? ["", ...lines] : lines);
     }
     const below = path.slice(depth + 1);
     if (isEmpty(found.value)) return underKey(found, text, style, kind, below, value);
@@ -94,13 +98,16 @@ function spliceFor(document: Document, text: string, kind: Edit["kind"], path: P
 
 /** A key and its value, as lines without indentation. */
 function pair(kind: Edit["kind"], path: Path, value: unknown, style: Style): string[] {
-  const [key, ...below] = path;
-  const leaf = kind === "set" ? value : [value];
-  return pairLines(
-    String(key),
-    below.reduceRight<unknown>((inner, name) => ({ [name]: inner }), leaf),
-    style,
-  );
+  return pairLines(String(path[0]), around(kind, path, value), style);
+}
+
+function onOneLine(kind: Edit["kind"], path: Path, value: unknown, style: Style): string {
+  return `${valueText(String(path[0]), style)}: ${valueText(around(kind, path, value), style)}`;
+}
+
+/** The value of the first key of the path, with the maps in it that are missing. */
+function around(kind: Edit["kind"], [, ...below]: Path, value: unknown): unknown {
+  return below.reduceRight<unknown>((inner, name) => ({ [name]: inner }), kind === "set" ? value : [value]);
 }
 
 /** `key:` with nothing after it. */
@@ -116,7 +123,6 @@ function underKey(found: Pair, text: string, style: Style, kind: Edit["kind"], b
 
 function intoMap(map: YAMLMap, text: string, style: Style, lines: string[]): Splice | undefined {
   const first = (map.items[0]?.key as Node | undefined)?.range;
-  if (map.flow) return intoFlow(map, first?.[0], text, style, lines.length === 1 ? (lines[0] as string) : undefined);
   const end = endOf(map.items.at(-1));
   if (!first || end === undefined) return undefined;
   const indent = " ".repeat(columnOf(text, first[0]));
@@ -131,27 +137,27 @@ function intoMap(map: YAMLMap, text: string, style: Style, lines: string[]): Spl
 function intoList(list: YAMLSeq, text: string, style: Style, value: unknown): Splice | undefined {
   const item = valueText(value, style);
   const last = list.items.at(-1) as Node | undefined;
-  if (list.flow) return intoFlow(list, (list.items[0] as Node | undefined)?.range?.[0], text, style, item);
+  if (list.flow) return intoFlow(list, text, style, item);
   if (!last?.range || !list.range) return undefined;
   return afterLine(text, last.range[1], style, [`${" ".repeat(columnOf(text, list.range[0]))}- ${item}`]);
 }
 
 /** Before the closing bracket: on a line of its own where the others have one. */
-function intoFlow(
-  node: YAMLMap | YAMLSeq,
-  firstAt: number | undefined,
-  text: string,
-  style: Style,
-  item: string | undefined,
-): Splice | undefined {
-  if (!node.range || item === undefined) return undefined;
+function intoFlow(node: YAMLMap | YAMLSeq, text: string, style: Style, item: string): Splice | undefined {
+  if (!node.range) return undefined;
   const [open, close] = node.range;
+  const first = node.items[0];
+  const firstAt = ((isMap(node) ? (first as Pair | undefined)?.key : first) as Node | undefined)?.range?.[0];
   if (firstAt === undefined) return { from: open + 1, to: close - 1, text: ` ${item} ` };
   const last = node.items.at(-1);
   const end = isMap(node) ? endOf(last as Pair) : (last as Node).range?.[1];
   if (end === undefined) return undefined;
-  const separate = text.slice(open, firstAt).includes("\n");
-  return { from: end, to: end, text: separate ? `,${style.newLine}${" ".repeat(columnOf(text, firstAt))}${item}` : `, ${item}` };
+  if (!text.slice(open, firstAt).includes("\n")) return { from: end, to: end, text: `, ${item}` };
+  const line = `${style.newLine}${" ".repeat(columnOf(text, firstAt))}${item}`;
+  // What stands after the last one on its line, a comma or a remark, stays with it.
+  const rest = /^[^\r\n]*(?=\r?\n)/.exec(text.slice(end, close))?.[0] ?? "";
+  const hasComma = rest.trimStart().startsWith(",");
+  return { from: end, to: end + rest.length, text: hasComma ? `${rest}${line},` : `,${rest}${line}` };
 }
 
 function afterLine(text: string, end: number, style: Style, lines: readonly string[]): Splice {

@@ -117,8 +117,8 @@ export function readYaml(text: string, file: string, lookUp: (name: string) => s
       if (name !== String(key.value)) findings.push(errorAt(path(), "config.malformed", NAME_AS_KEY, "Write the key out.", at(start)));
       if (isRepeated) {
         const first = at(place.inner?.get(name)?.key ?? 0);
-        const message = `the key "${name}" stands here twice, first in line ${first.line}`;
-        findings.push(errorAt(path(), "config.malformed", message, "Remove one of them.", at(start)));
+        const fix = `Remove it here or in line ${first.line}.`;
+        findings.push(errorAt(path(), "config.malformed", `the key "${name}" stands here twice`, fix, at(start)));
       }
       if (isRepeated) {
         repeating++;
