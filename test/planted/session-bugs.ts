@@ -16,6 +16,13 @@ export const SESSION_BUGS: readonly PlantedBug[] = [
     ...sessions,
   },
   {
+    name: "positions in a transcript begin anew with each epoch",
+    file: "src/records/sessions/transcript.ts",
+    from: "order by position desc limit 1`",
+    to: "and epoch = ${epoch} order by position desc limit 1`",
+    tests: ["test/contract/sessions-mixed.test.ts"],
+  },
+  {
     name: "a turn reads a hundred messages, however long",
     file: "src/records/sessions/transcript.ts",
     from: "(place = 1 or total <= ${READ_BYTES})",
