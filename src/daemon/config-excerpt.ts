@@ -1,7 +1,7 @@
 import type { Redact } from "../kernel/redact.ts";
 
 const TOO_LONG = 500;
-const NAMED_SECRET = /((?:token|key|secret|password)["']?\s*[:=]\s*)(?!\$\{|\[secret)["']?[^\s,}"']+["']?/gi;
+const NAMED_SECRET = /((?:token|key|secret|password)["']?\s*[:=]\s*)(?!\$\{|\[+secret)["']?[^\s,}"']+["']?/gi;
 const PASSWORD_IN_ADDRESS = /(:\/\/[^\s:/@]*:)[^\s@]+@/g;
 /** What may stand after such a key is anybody's guess in a file that is not YAML. */
 const MAY_HOLD_SECRETS = /^(.*?["']?[\w-]*(?:token|key|secret|pass|pwd|auth|cred|cookie|env|headers)[\w-]*["']?\s*[:=]\s*).*$/is;

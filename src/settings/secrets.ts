@@ -80,7 +80,7 @@ export function secretsIn(value: unknown, key = ""): NamedSecret[] {
 }
 
 function secretsAt(path: ConfigPath, source: YamlSource): NamedSecret[] {
-  const key = String(path.at(-1));
+  const key = keyOf(path);
   const substitution = source.substitutionAt(path);
   if (substitution) return substitution.names.filter(([name, value]) => !isOrdinary(`${key} ${name}`, value));
   const value = valueAt(source.value, path);
@@ -99,6 +99,11 @@ function named(name: string, value: unknown): NamedSecret[] {
   return (typeof value === "string" || typeof value === "number") && value !== "" ? [[name, String(value)]] : [];
 }
 
+/** Of what stands in a list, the key of the list. */
+function keyOf(path: ConfigPath): string {
+  return String(path.findLast((part) => typeof part === "string"));
+}
+
 function passwordsAt(name: string, address: unknown): NamedSecret[] {
   return typeof address === "string" ? passwordsIn(address).map((password) => [name, password]) : [];
 }
@@ -106,7 +111,7 @@ function passwordsAt(name: string, address: unknown): NamedSecret[] {
 /** A secret that stands in the file itself travels with every copy of it. */
 export function secretFindings(source: YamlSource): Finding[] {
   return secretPaths(source.value).flatMap((path) => {
-    if (!isSecretPosition(path)) return [];
+    if (!isSecretPosition(path) || typeof path.at(-1) === "number") return [];
     const value = valueAt(source.value, path);
     if ((typeof value !== "string" && typeof value !== "number") || value === "") return [];
     if (source.substitutionAt(path) || !isLiteralSecret(path)) return [];
