@@ -65,6 +65,27 @@ test("a file that is empty for a moment takes nobody away", async () => {
   expect(await states()).toEqual(["applied", "applied"]);
 });
 
+test.for(["", "\n\n"])("a file that is gone or empty (%j) takes nobody away, however long it stays so", async (text) => {
+  const { agents, reload, states } = await reloading("tools: { deny: [terminal] }\nagents: { main: {}, coder: {} }\n", text);
+  await expect(reload.now()).rejects.toMatchObject({ code: "config.invalid", message: "the config file is gone or empty" });
+  expect(ids(agents)).toEqual(["main", "coder"]);
+  expect(await states()).toEqual(["applied", "rejected"]);
+});
+
+test("a daemon that began without a file may find one, and an empty one too", async () => {
+  const { agents } = await reloading("", "\n", "agents: { main: {}, coder: {} }\n");
+  expect(agents.current.number).toBe(2);
+});
+
+test("an agent that is broken for a moment is not taken out; one that stays broken is", async () => {
+  const whole = "agents: { main: {}, coder: {}, ops: {} }\n";
+  const { agents, states } = await reloading("agents: { main: {}, coder: {} }\n", "agents: { main: {}, coder: { mo: } }\n", whole);
+  expect(agents.list().map(({ state }) => state)).toEqual(["active", "active", "active"]);
+  expect(await states()).toEqual(["applied", "applied"]);
+  const { agents: broken } = await reloading(whole, "agents: { main: {}, coder: { mo: }, ops: {} }\n");
+  expect(broken.get("coder")?.state).toBe("quarantined");
+});
+
 test("a text that stays broken is reported once, and what was before goes on", async () => {
   const { agents, reload, states } = await reloading("agents: { main: {} }\n", "agents: {");
   await reload.changed();

@@ -123,12 +123,14 @@ export class Reload {
     }
   }
 
-  /** One after the other. `wary`: whoever writes a file in place empties it first. */
+  /** One after the other. `wary`: what has just broken an agent may be half of a text. */
   #take(wary: boolean): Promise<void> {
     const next = this.#last.then(() => {
       const settings = this.#parts.load();
-      const emptied = settings.configText === "" && this.#agents.current.settings.configText !== "";
-      if (wary && emptied) throw new Failure("config.invalid", "the config file is empty");
+      const { settings: before } = this.#agents.current;
+      refuseEmptied(settings, before);
+      const broken = wary ? [...settings.quarantined].filter(([id]) => !before.quarantined.has(id)) : [];
+      if (broken.length > 0) throw configFailure(broken.flatMap(([, problems]) => problems));
       return this.#apply(settings);
     });
     this.#last = next.catch(() => {});
@@ -179,6 +181,16 @@ export class Reload {
       .catch((error: unknown) => log.warn("the rejection could not be stored", { code: asFailure(error).code }));
     return true;
   }
+}
+
+/**
+ * A file that is gone or empty takes nobody away from a daemon that runs. Without it one agent with every tool would be left, which is no
+ * way to end what a file has denied; and whoever writes in place empties the file first.
+ */
+export function refuseEmptied({ configText }: Settings, before: Settings): void {
+  if (configText.trim() !== "" || before.configText.trim() === "") return;
+  const hint = "Write it again. To go on without one, start the daemon anew.";
+  throw new Failure("config.invalid", "the config file is gone or empty", { hint });
 }
 
 /** Loudly, and each by name: the others run on. */

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { wakeHeldTurns } from "../acts/hold-turn.ts";
 import { restartTurns } from "../acts/restart-turns.ts";
 import type { AgentControl } from "../edges/api/agents-routes.ts";
-import { asFailure } from "../kernel/failure.ts";
+import { asFailure, isFailure } from "../kernel/failure.ts";
 import type { Agent } from "../records/agents/agent.ts";
 import { editsToSetState, refuseUnknown } from "../records/agents/agent-edits.ts";
 import { detailsOf, openTurns, viewAll, viewOf } from "../records/agents/agent-view.ts";
@@ -14,7 +14,7 @@ import { configFileOf, editConfig } from "../settings/edit-config.ts";
 import { homeOf, type Whereabouts } from "../settings/home.ts";
 import { loadSettings, type Settings } from "../settings/load-settings.ts";
 import { type FileLooks, looksOf, watchFiles } from "../settings/watch-files.ts";
-import { Reload, type ReloadParts, storeRevision, tellQuarantined, tellWarnings } from "./reload.ts";
+import { Reload, type ReloadParts, refuseEmptied, storeRevision, tellQuarantined, tellWarnings } from "./reload.ts";
 
 /** The files whose change is a reason to look again. */
 function watchedFiles(where: Whereabouts): string[] {
@@ -93,12 +93,18 @@ export class Tenants {
         return detailsOf(agent, this.agents.current, await counts(), await this.personalities.of(agent));
       },
       setState: async (id, state) => {
-        await editConfig(this.#where, process.env, (now) => editsToSetState(now, id, state));
+        await editConfig(this.#where, process.env, (now) => {
+          refuseEmptied(now, this.agents.current.settings);
+          return editsToSetState(now, id, state);
+        });
         await this.#reload.now();
         return view(id);
       },
       restart: async (id, by) => {
-        await this.#reload.now();
+        // A file that somebody has just broken is no reason to leave an agent stuck.
+        await this.#reload.now().catch((error: unknown) => {
+          if (!isFailure(error, "config.invalid")) throw error;
+        });
         this.#known(id);
         const restarted = await restartTurns(store, id, by.name);
         await letGo();

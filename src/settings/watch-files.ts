@@ -4,6 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 const EVERY_MS = 250;
 /** Whoever writes a file in place empties it first: nothing is read before it has stayed as it is for so long. */
 const QUIET_MS = 60;
+/** Whoever writes without a pause is read all the same: changes must not wait until he is tired. */
+const RESTLESS_LOOKS = 6;
 
 /**
  * Calls `changed` after one of the files was written, replaced, made or removed, one call at a time, until the signal aborts; answered
@@ -21,7 +23,7 @@ export async function watchFiles(
     await sleep(EVERY_MS, undefined, { signal, ref: false }).catch(() => {});
     let now = looksOf(files);
     if (signal.aborted || now === seen) continue;
-    for (let before = ""; now !== before; now = looksOf(files)) {
+    for (let before = "", looks = 0; now !== before && looks < RESTLESS_LOOKS; now = looksOf(files), looks++) {
       before = now;
       await sleep(QUIET_MS, undefined, { signal, ref: false }).catch(() => {});
     }
