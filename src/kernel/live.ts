@@ -3,9 +3,9 @@ export type LiveChunk = { readonly kind: "text"; readonly text: string } | { rea
 
 /** Port: text of running turns, from the turn to whoever listens on this node. Nothing is stored; what counts is the commit. */
 export interface Live {
-  begin(runId: string): void;
+  /** Answers how to end it. An attempt that was overtaken ends nothing: it may notice long after the next one began. */
+  begin(runId: string): () => void;
   publish(runId: string, text: string): void;
-  end(runId: string): void;
   /** From the beginning of the running attempt on, until the signal aborts; listening begins with the call. */
   listen(runId: string, signal: AbortSignal): AsyncIterable<LiveChunk>;
 }

@@ -37,11 +37,11 @@ test("everybody who listens hears the text, and whoever comes late hears it from
 
 test("a new attempt voids the text that was heard, and says so only to those who heard any", async () => {
   const hub = new LiveHub();
-  hub.begin("r");
+  const end = hub.begin("r");
   const listener = listen(hub, "r");
   hub.publish("r", "wrong");
   await nextTick();
-  hub.end("r");
+  end();
   hub.begin("r");
   hub.publish("r", "right");
   await listener.leave();
@@ -51,11 +51,28 @@ test("a new attempt voids the text that was heard, and says so only to those who
 test("runs do not hear one another, and nothing is kept of a run that ended", async () => {
   const hub = new LiveHub();
   const other = listen(hub, "other");
-  hub.begin("r");
+  const end = hub.begin("r");
   hub.publish("r", "text");
-  hub.end("r");
+  end();
   const after = listen(hub, "r");
   await after.leave();
   await other.leave();
   expect([...other.heard, ...after.heard]).toEqual([]);
+});
+
+test("an attempt that was overtaken ends nothing of the next one, however late it notices", async () => {
+  const hub = new LiveHub();
+  const overtaken = hub.begin("r");
+  hub.publish("r", "old");
+  const end = hub.begin("r");
+  hub.publish("r", "begun ");
+  overtaken();
+  const late = listen(hub, "r");
+  hub.publish("r", "and done");
+  await late.leave();
+  expect(textOf(late.heard)).toBe("begun and done");
+  end();
+  const after = listen(hub, "r");
+  await after.leave();
+  expect(after.heard).toEqual([]);
 });

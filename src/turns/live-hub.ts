@@ -9,6 +9,8 @@ interface Listener {
 interface Channel {
   /** Text of the running attempt, for whoever comes later; null while none runs. */
   text: string | null;
+  /** How many attempts have begun. */
+  attempt: number;
   readonly listeners: Set<Listener>;
 }
 
@@ -16,14 +18,20 @@ interface Channel {
 export class LiveHub implements Live {
   readonly #channels = new Map<string, Channel>();
 
-  begin(runId: string): void {
+  begin(runId: string): () => void {
     const channel = this.#channel(runId);
+    const attempt = ++channel.attempt;
     channel.text = "";
     for (const listener of channel.listeners) {
       listener.restart = true;
       listener.text = "";
       listener.wakeUp();
     }
+    return () => {
+      if (channel.attempt !== attempt) return;
+      channel.text = null;
+      this.#forgetIfIdle(runId, channel);
+    };
   }
 
   publish(runId: string, text: string): void {
@@ -33,13 +41,6 @@ export class LiveHub implements Live {
       listener.text += text;
       listener.wakeUp();
     }
-  }
-
-  end(runId: string): void {
-    const channel = this.#channels.get(runId);
-    if (!channel) return;
-    channel.text = null;
-    this.#forgetIfIdle(runId, channel);
   }
 
   listen(runId: string, signal: AbortSignal): AsyncIterable<LiveChunk> {
@@ -59,13 +60,13 @@ export class LiveHub implements Live {
   #channel(runId: string): Channel {
     const known = this.#channels.get(runId);
     if (known) return known;
-    const channel: Channel = { text: null, listeners: new Set() };
+    const channel: Channel = { text: null, attempt: 0, listeners: new Set() };
     this.#channels.set(runId, channel);
     return channel;
   }
 
   #forgetIfIdle(runId: string, channel: Channel): void {
-    if (channel.text === null && channel.listeners.size === 0) this.#channels.delete(runId);
+    if (channel.text === null && channel.listeners.size === 0 && this.#channels.get(runId) === channel) this.#channels.delete(runId);
   }
 }
 

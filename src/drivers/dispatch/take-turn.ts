@@ -50,7 +50,7 @@ export function takeTurn(parts: TurnParts): Handler {
     let cause = causedBy;
     const timeUp = AbortSignal.timeout(parts.turnMs);
     const { stopped, over } = parts.running.begin(runId);
-    live.begin(runId);
+    const silent = live.begin(runId);
     try {
       if (standstill) throw standstill.failure;
       const { agent, model } = whoAnswers(revision, parts.models, run);
@@ -68,7 +68,7 @@ export function takeTurn(parts: TurnParts): Handler {
         : asFailure(error);
       await failTurn(store, item, run, failure, cause);
     } finally {
-      live.end(runId);
+      silent();
       over();
     }
   };
