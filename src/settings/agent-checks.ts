@@ -1,6 +1,6 @@
-import { defaultAgentOf } from "../contract/config.ts";
+import { agentId, defaultAgentOf } from "../contract/config.ts";
 import { didYouMean, nearest } from "../kernel/nearest.ts";
-import { type ConfigPath, errorAt, type Finding } from "./config-problem.ts";
+import { type ConfigPath, errorAt, type Finding, warningAt } from "./config-problem.ts";
 import { type Surroundings, sharedPathFindings } from "./shared-paths.ts";
 import { listAt, mapAt, valueAt } from "./value-at.ts";
 
@@ -31,7 +31,12 @@ function defaultFindings(value: unknown, ids: readonly string[]): Finding[] {
     const message = "expected one agent with `default: true`, or one named `main`";
     return [errorAt(["agents"], "config.no_default", message, `Write default: true in one of them, for example in ${ids[0]}.`)];
   }
-  return more.map((id) =>
+  const nobody = "this is the default agent, and its id is none: what no binding takes is refused";
+  const refusal =
+    first === undefined || agentId.safeParse(first).success
+      ? []
+      : [warningAt(["agents", first, "default"], "config.no_default", nobody, "Correct the id, or make another agent the default.")];
+  const seconds = more.map((id) =>
     errorAt(
       ["agents", id, "default"],
       "config.second_default",
@@ -39,6 +44,7 @@ function defaultFindings(value: unknown, ids: readonly string[]): Finding[] {
       "Remove it here or there.",
     ),
   );
+  return [...refusal, ...seconds];
 }
 
 function ownFindings(value: unknown, id: string, ids: ReadonlySet<string>): Finding[] {

@@ -106,6 +106,15 @@ describe("a mistake in one agent's section takes out that agent alone", () => {
     expect(problem).toMatchObject({ line: 3, column: 3, code: "config.bad_id" });
   });
 
+  test("a default agent whose id is none leaves no default, and not main or the only other one instead", () => {
+    for (const other of ["main", "ops"]) {
+      const { config, warnings } = load(`agents:\n  ${other}: {}\n  Coder: { default: true }\n`);
+      expect(config.unrouted).toBe("refuse");
+      expect(warnings).toMatchObject([{ code: "config.no_default", line: 3, path: "agents.Coder.default" }]);
+    }
+    expect(load("agents:\n  main: { default: true }\n  Coder: { default: true }\n").config.unrouted).toBe("default");
+  });
+
   test("all agents may be broken, and the rest is sound", () => {
     const { config, quarantined } = load("agents:\n  main: { modle: x }\nserver: { port: 5 }\n");
     expect(quarantined.size).toBe(1);

@@ -67,16 +67,22 @@ function agentOf(path: ConfigPath): string | undefined {
   return path[0] === "agents" && path.length > 1 ? String(path[1]) : undefined;
 }
 
-/** Broken agents keep their default flag, so that what is theirs is refused and not given to another; what is no id is left out. */
+/**
+ * Broken agents keep their default flag, so that what is theirs is refused and not given to another; what is no id is left out. Where that
+ * was the default, nobody is: `main`, or the only one that is left, would be by name alone.
+ */
 function withoutBroken(written: unknown, errors: readonly Finding[]): unknown {
   const broken = new Set(errors.map(({ path }) => agentOf(path)));
   const twice = new Set(errors.flatMap(({ path, code }) => (code === "config.second_default" ? [agentOf(path)] : [])));
+  let isDefaultLeftOut = false;
   const agents = Object.entries(mapAt(written, ["agents"])).flatMap(([id, section]) => {
     if (!broken.has(id)) return [[id, section]];
-    if (!agentId.safeParse(id).success) return [];
-    return [[id, valueAt(section, ["default"]) === true && !twice.has(id) ? { default: true } : {}]];
+    const isDefault = valueAt(section, ["default"]) === true && !twice.has(id);
+    if (agentId.safeParse(id).success) return [[id, isDefault ? { default: true } : {}]];
+    isDefaultLeftOut ||= isDefault;
+    return [];
   });
-  return { ...(written as object), agents: Object.fromEntries(agents) };
+  return { ...(written as object), agents: Object.fromEntries(agents), ...(isDefaultLeftOut ? { unrouted: "refuse" } : {}) };
 }
 
 /** `port: ${PORT}` is a text once it is replaced; where the schema wants a number or a yes or no, it is taken for one. */
