@@ -85,6 +85,13 @@ test("a file that cannot be read as a config is left alone", async () => {
   writeFileSync(file, "agents: [\n");
   await expect(edit(["model"], "a/1")).rejects.toMatchObject({ code: "config.invalid" });
   expect(text()).toBe("agents: [\n");
+  const latin = Buffer.from("model: a/1\npersonality: caf\u00e9\n", "latin1");
+  writeFileSync(file, latin);
+  await expect(edit(["model"], "a/2")).rejects.toMatchObject({
+    code: "config.invalid",
+    message: expect.stringMatching(/guildhall\.yaml:2:17: the file is not written in UTF-8/),
+  });
+  expect(readFileSync(file)).toEqual(latin);
 });
 
 test("what a person saves in the meantime is not overwritten: the edit is made again on top of it", async () => {

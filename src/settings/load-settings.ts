@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
@@ -60,7 +61,7 @@ function readConfig(where: Whereabouts, environment: Environment, options: LoadO
   const dotEnv = readDotEnv(join(home, ".env"));
   const lookUp = (name: string): string | undefined => environment[name] ?? dotEnv.values[name];
   const file = where.config ? resolve(where.config) : join(home, "guildhall.yaml");
-  const text = options.text ?? readText(file);
+  const text = options.text ?? readConfigText(file);
   if (text === undefined && where.config) throw new Failure("config.invalid", `${file} does not exist`, { hint: "Check --config." });
   return { home, file, text, source: text === undefined ? null : readYaml(text, file, lookUp), dotEnv, lookUp };
 }
@@ -160,9 +161,23 @@ function readDotEnv(file: string): DotEnv {
   return { values: parseEnv(text) as Environment, warnings };
 }
 
+/** Other signs than UTF-8's cannot be kept by whoever edits the file. */
+function readConfigText(file: string): string | undefined {
+  const bytes = readBytes(file);
+  if (bytes === undefined || isUtf8(bytes)) return bytes?.toString("utf8");
+  const before = bytes.toString("utf8").split("\uFFFD", 1)[0] ?? "";
+  const place = { line: before.split("\n").length, column: before.length - before.lastIndexOf("\n") };
+  const problem = problemAt(file, "error", "config.malformed", "the file is not written in UTF-8", "Save it as UTF-8 in the editor.");
+  throw configFailure([{ ...problem, ...place }]);
+}
+
 function readText(file: string): string | undefined {
+  return readBytes(file)?.toString("utf8");
+}
+
+function readBytes(file: string): Buffer | undefined {
   try {
-    return readFileSync(file, "utf8");
+    return readFileSync(file);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
