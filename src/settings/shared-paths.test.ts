@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(top, { recursive: true, force: true }));
 
-function problems(paths: readonly (string | { path: string; name?: string })[], configFile: string | null = null): string[] {
+function problems(paths: readonly (string | { path: string; name?: string; mode?: string })[], configFile: string | null = null): string[] {
   const shared = paths.map((path) => (typeof path === "string" ? { path } : path));
   const value = { agents: { alice: { shared_paths: shared }, bob: {} } };
   return sharedPathFindings(value, ["alice", "bob"], { home, configFile }).map(
@@ -70,4 +70,23 @@ test("a file is refused, and a folder that is not there yet is a warning", () =>
   writeFileSync(join(top, "file"), "");
   refused("../file");
   expect(problems(["../later"])).toEqual([expect.stringMatching(/^warning .*there is no folder/)]);
+});
+
+test("nothing is shared that lies in a folder which an agent may write: a link could be put in its place", () => {
+  mkdirSync(join(top, "team-docs", "inner"));
+  mkdirSync(join(home, "agents", "alice", "workspace", "out"), { recursive: true });
+  symlinkSync(join(top, "team-docs", "inner"), join(top, "elsewhere"));
+  const inner = join(top, "team-docs", "inner");
+  const outer = (mode: string) => ({ path: join(top, "team-docs"), mode });
+  expect(problems([outer("ro"), { path: inner, mode: "rw" }])).toEqual([]);
+  expect(problems([outer("rw"), { path: join(top, "team-docs"), name: "again" }])).toEqual([]);
+  for (const path of [inner, join(top, "elsewhere"), join(inner, "not-yet")])
+    expect(problems([outer("rw"), { path, name: "x" }])).toEqual([expect.stringMatching(/^error .*\.1\.path: an agent may write/)]);
+  refused("agents/alice/workspace/out");
+  const others = { agents: { alice: { shared_paths: [{ path: inner }] }, bob: { shared_paths: [outer("rw")] } } };
+  expect(sharedPathFindings(others, ["alice", "bob"], { home, configFile: null })).toHaveLength(1);
+  // And the link that was put there is not believed either.
+  rmSync(inner, { recursive: true });
+  symlinkSync(join(top, "project"), inner);
+  expect(sharedPathFindings(others, ["alice", "bob"], { home, configFile: null })).toHaveLength(1);
 });

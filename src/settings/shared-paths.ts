@@ -42,6 +42,7 @@ export function sharedPathFindings(value: unknown, ids: readonly string[], aroun
   const guarded = [around.home, ...guardedFiles(around)].map(realPlace);
   const agents = realPlace(join(around.home, "agents"));
   const linked = linkedFolders(agents);
+  const writable = writableFolders(value, ids, around, agents);
   return sharing.flatMap((id) => {
     const list: ConfigPath = ["agents", id, "shared_paths"];
     const names = new Set<string>();
@@ -63,8 +64,27 @@ export function sharedPathFindings(value: unknown, ids: readonly string[], aroun
       if (isWithin(agents, real) && !isWithin(join(agents, id), real)) return bad("this is another agent's private folder, or lies in it");
       if (linked.some((folder) => folder.id !== id && (isWithin(folder.real, real) || isWithin(real, folder.real))))
         return bad("this is where another agent's private folder really lies, or a part of it");
+      // What an agent can write it can also turn into a link, on whose way to the folder we would follow it.
+      if (writable.some((outer) => [place, real].some((inner) => inner !== outer && isWithin(outer, inner))))
+        return bad(
+          "an agent may write in the folder around this one, and could put a link in its place",
+          "Share a folder beside it, or the one around it with mode: ro.",
+        );
       return kindFindings(at, place);
     });
+  });
+}
+
+/** Where agents put files: their workspaces, and what is shared for writing; as written, and where it really lies. */
+function writableFolders(value: unknown, ids: readonly string[], around: Surroundings, agents: string): string[] {
+  return ids.flatMap((id) => {
+    const shared = listAt(value, ["agents", id, "shared_paths"]).flatMap((_, index) => {
+      const [path, mode] = ["path", "mode"].map((key) => valueAt(value, ["agents", id, "shared_paths", index, key]));
+      if (typeof path !== "string" || path === "" || mode !== "rw") return [];
+      const place = placeOf(path, around);
+      return [place, realPlace(place)];
+    });
+    return [join(agents, id, "workspace"), join(agents, id, "workspaces"), ...shared];
   });
 }
 

@@ -16,16 +16,16 @@ export const WORKSPACE_BUGS: readonly PlantedBug[] = [
   {
     name: "workspace: the last step follows links",
     file: `${ROOM}/directory.ts`,
-    from: "await open(this.#pathOf(name), O_PATH | O_NOFOLLOW)",
-    to: "await open(this.#pathOf(name), O_PATH)",
+    from: "Handle.open(this.#pathOf(name), O_PATH | O_NOFOLLOW)",
+    to: "Handle.open(this.#pathOf(name), O_PATH)",
     ...jail,
     filter: "swaps folders and files",
   },
   {
     name: "workspace: handles are given up for paths",
     file: `${ROOM}/directory.ts`,
-    from: 'this.#base = kind === "proc-handles" ? `/proc/self/fd/${handle.fd}` : path;',
-    to: 'this.#base = path.startsWith("/proc/self/fd/") ? process.getBuiltinModule("node:fs").readlinkSync(`/proc/self/fd/${handle.fd}`) : path;',
+    from: 'this.#base = kind === "proc-handles" ? `/proc/self/fd/${handle.number}` : path;',
+    to: 'this.#base = path.startsWith("/proc/self/fd/") ? process.getBuiltinModule("node:fs").readlinkSync(`/proc/self/fd/${handle.number}`) : path;',
     ...jail,
     filter: "swaps folders and files",
   },
@@ -81,8 +81,8 @@ export const WORKSPACE_BUGS: readonly PlantedBug[] = [
   {
     name: "workspace: what is written over is not looked at",
     file: `${ROOM}/write-file.ts`,
-    from: "      await refuseForeign(root, entry, path, search);\n",
-    to: "",
+    from: "await withOwnFile(root, directory, name, path, search, async ({ stats }) => Number(stats.mode & 0o777n))",
+    to: "Number((await directory.lstat(name)).mode & 0o777n)",
     ...jail,
   },
   {
@@ -120,5 +120,26 @@ export const WORKSPACE_BUGS: readonly PlantedBug[] = [
     from: "const real = realPlace(place);",
     to: "const real = place;",
     tests: ["src/settings/shared-paths.test.ts"],
+  },
+  {
+    name: "workspace: a folder in one that agents write is shared",
+    file: "src/settings/shared-paths.ts",
+    from: "inner !== outer && isWithin(outer, inner)",
+    to: "inner === null && isWithin(outer, inner)",
+    tests: ["src/settings/shared-paths.test.ts"],
+  },
+  {
+    name: "workspace: a handle is used when it is closed",
+    file: `${ROOM}/handle.ts`,
+    from: "if (!this.#isOpen) throw",
+    to: "if (this.number < 0) throw",
+    ...verbs,
+  },
+  {
+    name: "workspace: a removal counts what it sees, and never gets on",
+    file: `${ROOM}/walk.ts`,
+    from: "if (names.length === AT_ONCE) break;",
+    to: "if (names.length > 10) return { names: [], isUsable: false };",
+    ...verbs,
   },
 ];

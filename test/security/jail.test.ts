@@ -47,7 +47,7 @@ beforeEach(async () => {
   inside = join(home, "agents/alice/workspace");
   outside = join(top, "outside");
   mkdirSync(outside);
-  for (const name of ["secret.txt", "victim.txt", "only-outside"]) writeFileSync(join(outside, name), CANARY);
+  for (const name of ["secret.txt", "victim.txt", "file.txt", "only-outside"]) writeFileSync(join(outside, name), CANARY);
   workspace = await workspaceOf("alice");
   await workspace.makeDirectory("folder");
 });

@@ -33,8 +33,8 @@ const SWAPS: readonly Swap[] = [
     real: "file.txt",
     link: "file-link",
     makeReal: makeFile,
-    // Not the file with the hard link: each trick must fail for its own reason.
-    makeLink: () => symlinkSync(join(outside, "victim.txt"), at("file-link")),
+    // Of the same name, and not the file with the hard link: each trick must fail for its own reason.
+    makeLink: () => symlinkSync(join(outside, "file.txt"), at("file-link")),
   },
   { real: "file.txt", link: "hard-link", makeReal: makeFile, makeLink: () => linkSync(join(outside, "secret.txt"), at("hard-link")) },
 ];

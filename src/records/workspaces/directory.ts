@@ -1,8 +1,11 @@
 import { type BigIntStats, constants, type Dirent } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, opendir, readlink, realpath, rename, rmdir, unlink } from "node:fs/promises";
+import { Handle } from "./handle.ts";
 import { type JailKind, O_NOFOLLOW_ANY, O_PATH } from "./jail-kind.ts";
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+
+const AT_A_TIME = 256;
 
 export type EntryKind = "file" | "directory" | "link" | "other";
 
@@ -24,16 +27,18 @@ export interface HeldEntry {
  * leads nowhere else, because the way down is made of handles and not of paths. Names are single components; callers see to that.
  */
 export class Directory {
-  readonly #handle: FileHandle;
+  readonly #handle: Handle;
   readonly #kind: JailKind;
   readonly #base: string;
+  readonly #isBorrowed: boolean;
   readonly stats: BigIntStats;
 
-  private constructor(kind: JailKind, handle: FileHandle, path: string, stats: BigIntStats) {
+  private constructor(kind: JailKind, handle: Handle, path: string, stats: BigIntStats, isBorrowed = false) {
     this.#kind = kind;
     this.#handle = handle;
-    this.#base = kind === "proc-handles" ? `/proc/self/fd/${handle.fd}` : path;
+    this.#base = kind === "proc-handles" ? `/proc/self/fd/${handle.number}` : path;
     this.stats = stats;
+    this.#isBorrowed = isBorrowed;
   }
 
   /** The place that an operator's path leads to, through links if there are any. */
@@ -43,14 +48,35 @@ export class Directory {
     return Directory.#hold(kind, await realpath(path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW_ANY);
   }
 
+  /** The same at once, of a real path, for folders on the daemon's own disk. */
+  static atOnce(kind: JailKind, realPath: string): Directory {
+    const flags = kind === "proc-handles" ? O_PATH : O_RDONLY | O_NOFOLLOW_ANY;
+    return Directory.#holdAtOnce(kind, realPath, flags | O_DIRECTORY);
+  }
+
   static async #hold(kind: JailKind, path: string, flags: number): Promise<Directory> {
-    const handle = await open(path, flags);
+    const handle = await Handle.open(path, flags);
     try {
-      return new Directory(kind, handle, path, await handle.stat({ bigint: true }));
+      return new Directory(kind, handle, path, await handle.stat());
     } catch (error) {
-      await handle.close();
+      handle.close();
       throw error;
     }
+  }
+
+  static #holdAtOnce(kind: JailKind, path: string, flags: number): Directory {
+    const handle = Handle.openAtOnce(path, flags);
+    try {
+      return new Directory(kind, handle, path, handle.statAtOnce());
+    } catch (error) {
+      handle.close();
+      throw error;
+    }
+  }
+
+  /** The same directory for somebody who closes what it gets; it ends with this one. */
+  borrowed(): Directory {
+    return new Directory(this.#kind, this.#handle, this.#base, this.stats, true);
   }
 
   /** Tells two directories apart, for as long as one of them is held. */
@@ -60,8 +86,15 @@ export class Directory {
 
   /** ENOTDIR or ELOOP for a link. */
   directory(name: string): Promise<Directory> {
-    const flags = this.#kind === "proc-handles" ? O_PATH | O_NOFOLLOW : O_RDONLY | O_NOFOLLOW_ANY;
-    return Directory.#hold(this.#kind, this.#pathOf(name), flags | O_DIRECTORY);
+    return Directory.#hold(this.#kind, this.#pathOf(name), this.#flags);
+  }
+
+  directoryAtOnce(name: string): Directory {
+    return Directory.#holdAtOnce(this.#kind, this.#pathOf(name), this.#flags);
+  }
+
+  get #flags(): number {
+    return O_DIRECTORY | (this.#kind === "proc-handles" ? O_PATH | O_NOFOLLOW : O_RDONLY | O_NOFOLLOW_ANY);
   }
 
   parent(): Promise<Directory> {
@@ -70,20 +103,20 @@ export class Directory {
 
   async entry(name: string): Promise<HeldEntry> {
     if (this.#kind !== "proc-handles") return this.#entryWithoutPath(name);
-    const handle = await open(this.#pathOf(name), O_PATH | O_NOFOLLOW);
+    const handle = await Handle.open(this.#pathOf(name), O_PATH | O_NOFOLLOW);
     try {
-      const stats = await handle.stat({ bigint: true });
+      const stats = await handle.stat();
       return {
         kind: kindOf(stats),
         stats,
-        again: () => handle.stat({ bigint: true }),
-        keptItsName: () => keptItsName(handle.fd, name),
+        again: () => handle.stat(),
+        keptItsName: () => keptItsName(handle.number, name),
         // The handle's own name leads to the very thing that was looked at, whatever its name in the directory is by now.
-        openForReading: () => open(`/proc/self/fd/${handle.fd}`, O_RDONLY | O_NONBLOCK),
-        close: () => handle.close(),
+        openForReading: () => open(`/proc/self/fd/${handle.number}`, O_RDONLY | O_NONBLOCK),
+        close: async () => handle.close(),
       };
     } catch (error) {
-      await handle.close();
+      handle.close();
       throw error;
     }
   }
@@ -92,17 +125,17 @@ export class Directory {
   async #entryWithoutPath(name: string): Promise<HeldEntry> {
     const path = this.#pathOf(name);
     const seen = await lstat(path, { bigint: true });
-    const openFile = (): Promise<FileHandle> => open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW_ANY);
+    const openAgain = (): Promise<FileHandle> => open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW_ANY);
     if (kindOf(seen) !== "file")
       return {
         kind: kindOf(seen),
         stats: seen,
         again: async () => seen,
         keptItsName: unknown,
-        openForReading: openFile,
+        openForReading: openAgain,
         close: async () => {},
       };
-    const handle = await openFile();
+    const handle = await openAgain();
     try {
       const stats = await handle.stat({ bigint: true });
       return {
@@ -111,7 +144,7 @@ export class Directory {
         again: () => handle.stat({ bigint: true }),
         keptItsName: unknown,
         openForReading: async () => {
-          const second = await openFile();
+          const second = await openAgain();
           if (identityOf(await second.stat({ bigint: true })) === identityOf(stats)) return second;
           await second.close();
           throw Object.assign(new Error("the file was replaced"), { code: "ENOENT" });
@@ -157,7 +190,7 @@ export class Directory {
 
   /** So that what was renamed here is still here after the power failed. */
   async sync(): Promise<void> {
-    const handle = await open(this.#base, O_RDONLY | O_DIRECTORY);
+    const handle = await open(this.#pathOf("."), O_RDONLY | O_DIRECTORY);
     try {
       await handle.sync();
     } finally {
@@ -167,7 +200,7 @@ export class Directory {
 
   /** In no order, a few at a time. Names that are no text are undefined: no path can name them. */
   async *entries(): AsyncGenerator<{ readonly name: string | undefined; readonly kind: EntryKind }> {
-    for await (const entry of await opendir(this.#base, { encoding: "buffer" as BufferEncoding })) {
+    for await (const entry of await opendir(this.#pathOf("."), { encoding: "buffer" as BufferEncoding, bufferSize: AT_A_TIME })) {
       const raw = entry.name as unknown as Buffer;
       const name = raw.toString("utf8");
       const known = Buffer.from(name, "utf8").equals(raw);
@@ -181,11 +214,12 @@ export class Directory {
     return this.lstat(name).then(kindOf, () => "other");
   }
 
-  close(): Promise<void> {
-    return this.#handle.close();
+  async close(): Promise<void> {
+    if (!this.#isBorrowed) this.#handle.close();
   }
 
   #pathOf(name: string): string {
+    this.#handle.mustBeOpen();
     return `${this.#base}/${name}`;
   }
 }

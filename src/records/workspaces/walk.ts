@@ -55,28 +55,49 @@ async function within(
   return { entries: entries.sort((a, b) => (a.name < b.name ? -1 : 1)), all };
 }
 
-/** Removes a folder with all that is in it, and no more entries than the budget allows. False: some of it is still there. */
+/**
+ * Removes a folder with all that is in it, and no more entries than the budget allows. False: some of it is still there. What counts
+ * is what was removed, so that another call goes on from there.
+ */
 export async function removeTree(parent: Directory, name: string, budget: WalkBudget): Promise<boolean> {
   const emptied = await during(parent.directory(name), (folder) => removeInside(folder, budget));
-  if (emptied) await parent.removeEmpty(name);
+  if (emptied) await parent.removeEmpty(name).catch(ignoreGone);
   return emptied;
 }
 
 async function removeInside(folder: Directory, budget: WalkBudget): Promise<boolean> {
   if (budget.depth < 0) return false;
+  for (;;) {
+    const { names, isUsable } = await someOf(folder);
+    for (const { name, kind } of names) {
+      if (budget.left-- <= 0) return false;
+      if (kind !== "directory") await folder.unlink(name).catch(ignoreGone);
+      else {
+        const inner = { left: budget.left, depth: budget.depth - 1 };
+        const removed = await removeTree(folder, name, inner).catch(ignoreGone);
+        budget.left = inner.left;
+        if (removed === false) return false;
+      }
+    }
+    if (!isUsable || names.length === 0) return isUsable;
+  }
+}
+
+const AT_ONCE = 1_000;
+
+async function someOf(
+  folder: Directory,
+): Promise<{ readonly names: readonly { readonly name: string; readonly kind: EntryKind }[]; readonly isUsable: boolean }> {
   const names: { readonly name: string; readonly kind: EntryKind }[] = [];
   for await (const { name, kind } of folder.entries()) {
-    if (budget.left-- <= 0 || name === undefined) return false;
+    if (name === undefined) return { names, isUsable: false };
     names.push({ name, kind });
+    if (names.length === AT_ONCE) break;
   }
-  for (const { name, kind } of names) {
-    if (kind !== "directory") await folder.unlink(name);
-    else {
-      const inner = { left: budget.left, depth: budget.depth - 1 };
-      const removed = await removeTree(folder, name, inner);
-      budget.left = inner.left;
-      if (!removed) return false;
-    }
-  }
-  return true;
+  return { names, isUsable: true };
+}
+
+/** Somebody else removed it meanwhile. */
+function ignoreGone(error: unknown): void {
+  if (codeOf(error) !== "ENOENT") throw error;
 }

@@ -64,7 +64,7 @@ export async function findFile(
 
 /** The folder at the end, or the index of the first name that is a link. */
 async function walkDown(top: Directory, { head, tail }: Way, making?: Making): Promise<Directory | number> {
-  let current = await top.directory(".");
+  let current = top.borrowed();
   try {
     for (const [index, name] of [...head, ...tail].entries()) {
       const next = await step(current, name, index >= head.length ? making : undefined);

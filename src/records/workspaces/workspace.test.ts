@@ -20,7 +20,7 @@ import { systemClock } from "../../kernel/clock.ts";
 import { idSource } from "../../kernel/ids.ts";
 import { systemRandom } from "../../kernel/random.ts";
 import { WORKSPACE_LIMITS, type WorkspaceLimits } from "./roots.ts";
-import type { Workspace } from "./workspace.ts";
+import type { Visited, Workspace } from "./workspace.ts";
 import { Workspaces } from "./workspaces.ts";
 
 let home: string;
@@ -128,6 +128,33 @@ describe("files", () => {
 });
 
 describe("limits", () => {
+  test("a folder with more than can be removed at once is gone after some calls, wherever its entries are", async () => {
+    const workspace = await workspaceOf([], { walkEntries: 10 });
+    for (let folder = 0; folder < 12; folder++) {
+      mkdirSync(join(inside, `tree/${folder}`), { recursive: true });
+      writeFileSync(join(inside, `tree/${folder}/file`), "");
+    }
+    const outcomes: string[] = [];
+    while (outcomes.length < 10 && outcomes.at(-1) !== "done") outcomes.push(await refusal(workspace.remove("tree", { recursive: true })));
+    expect(outcomes).toEqual(["workspace.too_large", "workspace.too_large", "done"]);
+    expect(readdirSync(inside)).toEqual([]);
+  });
+
+  test("names that no path can have are counted in a listing up to its limit", async () => {
+    const workspace = await workspaceOf([], { walkEntries: 10 });
+    for (let index = 0; index < 20; index++) writeFileSync(join(inside, `\n${index}`), "");
+    expect(await workspace.list()).toEqual({ entries: [], more: true, unusable: 10 });
+  });
+
+  test("what was found by a walk cannot be read when the walk is over: its handle may be another's by then", async () => {
+    const workspace = await workspaceOf();
+    await workspace.write("folder/file", "x");
+    const found: Visited[] = [];
+    await workspace.walk(".", async (visited) => found.push(visited) > 0);
+    expect(found).toHaveLength(2);
+    for (const { read } of found) expect(await refusal(read())).toBe("workspace.refused");
+  });
+
   test("a listing ends where it must, and says so", async () => {
     const workspace = await workspaceOf([], { listEntries: 3 });
     for (const name of ["a", "b", "c"]) writeFileSync(join(inside, name), "");

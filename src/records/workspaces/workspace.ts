@@ -112,7 +112,7 @@ export class Workspace {
       const { walkEntries, depth } = this.#parts.limits;
       if (!(await removeTree(directory, name, { left: walkEntries, depth })))
         throw new Failure("workspace.too_large", `${quoted(path)} holds more than can be removed at once; some of it is left`, {
-          hint: "Remove it again, or its parts one by one.",
+          hint: `Remove it again; what lies deeper than ${depth} folders or has a name that is no text, by itself.`,
         });
     });
   }
@@ -208,7 +208,9 @@ export class Workspace {
   async #listDirectory(directory: Directory, reserved: number, writable: boolean): Promise<Listing> {
     const entries: { name: string; kind: EntryKind }[] = [];
     let unusable = 0;
+    let left = this.#parts.limits.walkEntries;
     for await (const { name, kind } of directory.entries()) {
+      if (left-- <= 0) return { entries: sorted(entries), more: true, unusable };
       if (name === undefined || !usableName(name)) unusable++;
       else if (isPartial(name)) {
         if (writable) await removeAbandoned(directory, name, this.#parts.clock.now());

@@ -82,7 +82,7 @@ export class Workspaces {
 
   /** An agent whose folder is a link has no workspace: the link would decide where its files are. */
   async #openOwn(names: readonly string[]): Promise<Directory> {
-    const home = await Directory.at(this.#kind, this.#home);
+    const home = Directory.atOnce(this.#kind, this.#home);
     if (home.identity !== this.#identity) {
       await home.close();
       throw new Failure("workspace.unavailable", "the home was replaced while the daemon ran; start it again");
@@ -101,14 +101,18 @@ export class Workspaces {
 }
 
 /** Through no link at all, and made where it is missing. */
-async function openNames(above: Directory, [name, ...names]: readonly string[]): Promise<Directory> {
-  if (name === undefined) return above.directory(".");
-  return during(openOrMake(above, name), (below) => openNames(below, names));
+async function openNames(above: Directory, [name = ".", ...names]: readonly string[]): Promise<Directory> {
+  // The last is the agent's: its programs could make it a place that answers late, for which nobody else should wait.
+  if (names.length === 0) return openOrMake(above, name, () => above.directory(name));
+  return during(
+    openOrMake(above, name, async () => above.directoryAtOnce(name)),
+    (below) => openNames(below, names),
+  );
 }
 
-async function openOrMake(above: Directory, name: string): Promise<Directory> {
+async function openOrMake(above: Directory, name: string, open: () => Promise<Directory>): Promise<Directory> {
   try {
-    return await above.directory(name);
+    return await open();
   } catch (error) {
     if (["ENOTDIR", "ELOOP"].includes(codeOf(error)))
       throw new Failure("workspace.unavailable", `"${name}" on the way to the workspace is a link or a file, not a folder`, {
