@@ -1,7 +1,7 @@
 import { noCrashPoints, type ReachedPoint } from "../kernel/crash-points.ts";
 import type { Failure } from "../kernel/failure.ts";
 import { addHeldTurn, heldAgents, heldTurnsOf, removeHeldTurns, removeOrphans } from "../records/agents/held-turns.ts";
-import { type RunInput, requeueRun, waitRun } from "../records/sessions/runs.ts";
+import { type RunInput, waitRun, wakeRun } from "../records/sessions/runs.ts";
 import type { Store } from "../store/store.ts";
 import type { ClaimedWork } from "../store/work-queue.ts";
 
@@ -63,7 +63,7 @@ async function wakeSome(store: Store, agent: string): Promise<number> {
     "wake turns",
     async (tx) => {
       // The work first, as whoever holds a turn does it: in the other order the two could wait for each other.
-      for (const { workId, runId } of held) if (await store.queue.unpark(tx, workId)) await requeueRun(tx, runId);
+      for (const { workId, runId } of held) if (await store.queue.unpark(tx, workId)) await wakeRun(tx, runId);
       await removeHeldTurns(
         tx,
         held.map(({ workId }) => workId),

@@ -94,6 +94,21 @@ describe.each(PLACES)("turns of an agent that may not answer, on %s", (_name, pl
     expect((await claim(next)).map(({ run }) => run.id)).toEqual([id]);
   });
 
+  test("that run again already are not said to wait by whoever wakes them late", async () => {
+    const id = await admit("a", "x");
+    await hold();
+    // Another one has looked first: its time was up, it was taken, and it runs.
+    await place.elapse(25 * 3_600_000);
+    await store.queue.reap();
+    const [again] = (await claim()) as [{ item: ClaimedWork; run: RunInput }];
+    await beginTurn(store, again.item, again.run, "offline/demo");
+    expect(await wakeHeldTurns(store, nobody)).toBe(1);
+    expect(await statusOf(id)).toBe("running");
+    expect((await openTurns(store.read)).get("a")).toEqual({ running: 1, waiting: 0 });
+    await commitTurn(store, newId, noCrashPoints, again.item, again.run, { text: "ok", usage: null }, 1);
+    expect(await wakeHeldTurns(store, nobody)).toBe(0);
+  });
+
   test("that somebody has stopped meanwhile are forgotten", async () => {
     await admit("a", "x");
     await hold();

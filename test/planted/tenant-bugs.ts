@@ -23,11 +23,32 @@ export const TENANT_BUGS: readonly PlantedBug[] = [
     ...held,
   },
   {
+    name: "whoever wakes late says of a running turn that it waits",
+    file: "src/records/sessions/runs.ts",
+    from: "set status = 'queued' where id = ${id} and status = 'waiting'`",
+    to: "set status = 'queued' where id = ${id} and status in ('running', 'waiting')`",
+    ...held,
+  },
+  {
     name: "a restarted turn stays its old owner's",
     file: "src/acts/restart-turns.ts",
     from: "        await store.queue.handBackIn(tx, [item]);\n",
     to: "",
     ...held,
+  },
+  {
+    name: "a config file that is gone leaves one agent with every tool",
+    file: "src/daemon/reload.ts",
+    from: "      refuseEmptied(settings, before);\n",
+    to: "",
+    tests: ["src/daemon/reload.test.ts"],
+  },
+  {
+    name: "a file that never rests is never read",
+    file: "src/settings/watch-files.ts",
+    from: " && looks < RESTLESS_LOOKS",
+    to: "",
+    tests: ["src/settings/watch-files.test.ts"],
   },
   {
     name: "an edit overwrites what was saved meanwhile",

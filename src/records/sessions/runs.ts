@@ -88,6 +88,11 @@ export async function waitRun(tx: Tx, id: string): Promise<void> {
   await tx.run`update runs set status = 'waiting' where id = ${id}`;
 }
 
+/** Its agent may answer. One that runs already was woken by somebody else, and runs on. */
+export async function wakeRun(tx: Tx, id: string): Promise<void> {
+  await tx.run`update runs set status = 'queued' where id = ${id} and status = 'waiting'`;
+}
+
 /** Not one that is over: it may have been stopped meanwhile. */
 export async function requeueRun(tx: Tx, id: string): Promise<void> {
   await tx.run`update runs set status = 'queued' where id = ${id} and status in ('running', 'waiting')`;
