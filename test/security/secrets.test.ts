@@ -69,6 +69,11 @@ describe.each(["SQLite", "PostgreSQL"])("secrets on %s", (kind) => {
     );
     expect(kept.value).toEqual({ "[secret LITERAL]": ["look: [secret CANARY], [secret LITERAL], [secret BROKEN]"] });
 
+    const retraction = { version: 1, reason: say, idempotency_key: "once" };
+    const retracted = await post(`${entry}/retract`, retraction, token);
+    expect(retracted.status).toBe(200);
+    await answer("a retraction that is done once", retracted);
+
     await answer("mail", post("/api/mail", { to: "main", type: "note", content: { text: say } }, token));
     const received = await answer("received mail", post("/api/mail/receive", { max: 10, visibility_ms: 1_000 }, token));
     expect(received).toContain("[secret CANARY]");

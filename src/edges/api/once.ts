@@ -12,7 +12,6 @@ const KEEP_MS = 24 * 3_600_000;
 const LEASE_MS = 15_000;
 const RENEW_MS = 5_000;
 const MAX_KEY = 255;
-const LONG_PATH = 300;
 
 export interface KeyedRequest {
   readonly caller: Caller;
@@ -83,8 +82,8 @@ export function takeKey(header: string | undefined, body: unknown): string | nul
 }
 
 function identify({ caller, method, path, content, key }: KeyedRequest): IdempotentRequest {
-  const place = path.length > LONG_PATH ? sha256(path) : path;
-  return { scope: ["http", caller.kind, caller.name, method, place], key, request: sha256(canonicalJson(content)) };
+  // Paths are long, and may hold what must not be stored, encoded in whatever way.
+  return { scope: ["http", caller.kind, caller.name, method, sha256(path)], key, request: sha256(canonicalJson(content)) };
 }
 
 /** A token is stored as a hash only, so the answer that shows it must not lie about in clear: not even for a day. */
