@@ -75,7 +75,10 @@ describe("config check", () => {
 
   test("shows the line of a file that cannot be read where nothing on it can be a secret", () => {
     write("agents:\n  main:\n    personality: one: two\n");
-    expect(checkConfig({ home }, undefined).problems[0]?.source).toBe("    personality: one: two");
+    expect(checkConfig({ home }, undefined).problems[0]?.source).toEqual({ text: "    personality: one: two", caret: 17 });
+    write("agents: { main: { env: { A_TOKEN: a-literal-secret }, modle: x } }\n");
+    const source = checkConfig({ home }, undefined).problems[0]?.source;
+    expect(source?.text.slice(source.caret)).toBe("modle: x } }");
   });
 
   test("takes another file, and warns of an .env that others can read", () => {

@@ -11,7 +11,7 @@ interface ShownProblem {
   readonly column: number;
   readonly message: string;
   readonly fix: string;
-  readonly source: string | null;
+  readonly source: { readonly text: string; readonly caret: number } | null;
 }
 
 export async function check(file: string | undefined, options: GlobalOptions): Promise<number> {
@@ -46,7 +46,8 @@ export async function schema(): Promise<number> {
 
 function inBlock({ severity, code, path, file, line, column, message, fix, source }: ShownProblem): string {
   const margin = " ".repeat(String(line).length);
-  const shown = source === null ? [] : [`  ${line} | ${source}`, `  ${margin} | ${source.slice(0, column - 1).replace(/[^\t]/g, " ")}^`];
+  const shown =
+    source === null ? [] : [`  ${line} | ${source.text}`, `  ${margin} | ${source.text.slice(0, source.caret).replace(/[^\t]/g, " ")}^`];
   return [
     `${bold(severity)}: ${path === "" ? "" : `${path}: `}${message} [${code}]`,
     `  at ${file}:${line}:${column}`,

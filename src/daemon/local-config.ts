@@ -10,11 +10,11 @@ import { homeOf, type Whereabouts } from "../settings/home.ts";
 import { inspectSettings, type Settings } from "../settings/load-settings.ts";
 import { namedSecrets } from "../settings/secrets.ts";
 import { isMap } from "../settings/value-at.ts";
-import { configExcerpt } from "./config-excerpt.ts";
+import { type ConfigExcerpt, configExcerpt } from "./config-excerpt.ts";
 
 export interface CheckedProblem extends ConfigProblem {
   /** The line of the file, without what is secret in it; null where there is none to show. */
-  readonly source: string | null;
+  readonly source: ConfigExcerpt | null;
 }
 
 export interface CheckedConfig {
@@ -40,7 +40,7 @@ export function checkConfig(where: Whereabouts, file: string | undefined): Check
     exists: lines !== null,
     problems: sorted.map((problem) => ({
       ...problem,
-      source: problem.file === named ? configExcerpt(lines ?? [], problem.line, redact, source !== null) : null,
+      source: problem.file === named ? configExcerpt(lines ?? [], problem, redact, source !== null) : null,
     })),
   };
 }

@@ -8,6 +8,7 @@ test("a secret is replaced by its name, also inside JSON and inside a URL", () =
   const redact = redactor([["KEY", KEY]]);
   expect(redact(`<${KEY}>`)).toBe("<[secret KEY]>");
   expect(redact(JSON.stringify({ said: KEY }))).toBe('{"said":"[secret KEY]"}');
+  expect(redact(JSON.stringify(JSON.stringify([KEY])))).toBe('"[\\"[secret KEY]\\"]"');
   expect(redact(`https://host/?key=${encodeURIComponent(KEY)}`)).toBe("https://host/?key=[secret KEY]");
 });
 

@@ -65,11 +65,16 @@ function formsOf(secrets: Iterable<NamedSecret>): Map<string, string> {
   for (const [name, value] of secrets) {
     const shown = `[secret ${name.replace(/[^\w.-]/g, "_")}]`;
     const inUrl = encodeURIComponent(value.toWellFormed());
-    // A path that was taken apart and put together again keeps only its slashes and question marks encoded.
-    for (const form of [value, value.trim(), JSON.stringify(value).slice(1, -1), inUrl, decodeURI(inUrl), ...tellingLines(value)])
+    const inJson = asJson(value);
+    // A path that was taken apart and put together again keeps only its slashes and question marks encoded; JSON may stand inside JSON.
+    for (const form of [value, value.trim(), inJson, asJson(inJson), inUrl, decodeURI(inUrl), ...tellingLines(value)])
       if (form.length >= MIN_LENGTH && !forms.has(form)) forms.set(form, shown);
   }
   return forms;
+}
+
+function asJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
 }
 
 /** `-----BEGIN …` and its like tell nothing. */
