@@ -158,7 +158,8 @@ function readDotEnv(file: string): DotEnv {
   const open = problemAt(file, "warning", "config.readable_secrets", "others than its owner may read it", `Run: chmod 600 ${file}`);
   // Windows has no such bits, and reports them all.
   const warnings = process.platform !== "win32" && (mode & OTHERS_MAY_READ) !== 0 ? [open] : [];
-  return { values: parseEnv(text) as Environment, warnings };
+  // Some editors begin a file with a mark, which would become part of the first name.
+  return { values: parseEnv(text.replace(/^\uFEFF/, "")) as Environment, warnings };
 }
 
 /** Other signs than UTF-8's cannot be kept by whoever edits the file. */

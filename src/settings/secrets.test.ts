@@ -65,7 +65,7 @@ test("a secret is found by what stands for it in the file too, however it is spe
       DIGITS: 12345678901234567890123
       TWICE: { first-of-two: x-first-x }
     env: { OTHER: second-of-two }
-  bad: { env: listed-as-text, mcp: { a: { command: x, env: [KEY=listed-secret] } } }
+  bad: { envs: { API_TOKEN: listed-misspelt }, env: listed-as-text, mcp: { a: { command: x, env: [KEY=listed-secret] } } }
 channels: { telegram: { token: 00123456789 } }
 `;
   const settings = load(yaml);
@@ -114,6 +114,11 @@ test("the usual keys of providers and the password of the store are secrets too"
 test("what everybody calls something by is no secret, wherever it is repeated", () => {
   const { secrets } = load("agents: { researcher: { env: { WHO: researcher, TOKEN: not-a-name } } }\n");
   expect(secrets.values()).toEqual([["TOKEN", "not-a-name"]]);
+});
+
+test(".env may begin with a mark and end its lines in CR LF", () => {
+  writeFileSync(join(home, ".env"), "\uFEFFFIRST=one\r\nexport SECOND='two words'\r\n", { mode: 0o600 });
+  expect(load("agents: { main: { env: { A: ${FIRST}, B: ${SECOND} } } }\n").secrets.of("main")).toEqual({ A: "one", B: "two words" });
 });
 
 test("secrets do not print", () => {

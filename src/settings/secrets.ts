@@ -56,7 +56,9 @@ export class Secrets {
 
 /** From what is written, so that the secrets of an agent whose section is broken are kept as well. */
 export function namedSecrets(source: YamlSource | null, environment: (name: string) => string | undefined, store: string): NamedSecret[] {
-  const written = source === null ? [] : secretPaths(source.value).flatMap((path) => secretsAt(path, source));
+  // A broken section is stored with the rest of the file: what is called a secret in it may stand under a misspelt key.
+  const misplaced = leavesBelow(valueAt(source?.value, ["agents"]), ["agents"]).filter((path) => IS_CALLED_SECRET.test(keyOf(path)));
+  const written = source === null ? [] : [...secretPaths(source.value), ...misplaced].flatMap((path) => secretsAt(path, source));
   const elsewhere = source?.substituted().filter(([name]) => IS_CALLED_SECRET.test(name)) ?? [];
   const usual = USUAL_KEYS.flatMap((name): NamedSecret[] => named(name, environment(name)));
   const passwords = ADDRESSES.flatMap((place) =>
