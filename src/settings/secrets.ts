@@ -149,12 +149,11 @@ function leavesAt(value: unknown, position: string): ConfigPath[] {
   return matching(value, position.split("."), []);
 }
 
-function matching(value: unknown, [part, ...rest]: readonly string[], path: ConfigPath): ConfigPath[] {
-  const here = valueAt(value, path);
+function matching(here: unknown, [part, ...rest]: readonly string[], path: ConfigPath): ConfigPath[] {
   if (part === undefined || (rest.length === 0 && !isMap(here))) return leavesBelow(here, path);
-  const map = mapAt(value, path);
-  const keys = part === "*" ? Object.keys(map) : Object.hasOwn(map, part) ? [part] : [];
-  return keys.flatMap((key) => matching(value, rest, [...path, key]));
+  if (!isMap(here)) return [];
+  const keys = part === "*" ? Object.keys(here) : Object.hasOwn(here, part) ? [part] : [];
+  return keys.flatMap((key) => matching(here[key], rest, [...path, key]));
 }
 
 function leavesBelow(value: unknown, path: ConfigPath): ConfigPath[] {
