@@ -51,7 +51,9 @@ function unknownKey(path: ConfigPath, key: string): Finding {
   if (known.includes(key))
     return errorAt([...path, key], "config.unknown_key", "this key does not go with the others here", "Remove it, or them.", "key");
   const meant = nearest(key.slice(0, 100), known);
-  const fix = meant ? `Write ${meant} instead.` : `Remove it, or write one of: ${known.join(", ")}.`;
+  const isBinding = path[0] === "bindings" && path.length === 2 && /^[a-z][a-z0-9_-]{1,31}$/.test(key);
+  const platform = isBinding ? ` For a platform of this name, write match: { platform: ${key}, chat: "…" }.` : "";
+  const fix = meant ? `Write ${meant} instead.` : `Remove it, or write one of: ${known.join(", ")}.${platform}`;
   return errorAt([...path, key], "config.unknown_key", `unknown key${didYouMean(key, known)}`, fix, "key");
 }
 
