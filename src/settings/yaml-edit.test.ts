@@ -96,6 +96,30 @@ test("flow maps of one line and of many", () => {
   expect(parse(shorthand)).toEqual({ agents: { main: {}, coder: { tools: "coding" } } });
 });
 
+describe("at most one line of what was there changes, and the others keep their order", () => {
+  test.each([
+    "# top\n\nagents: # here\n  # before main\n  main: {} # main\n\n  coder:\n    # in coder\n    model: a/b\n    # end of coder\n  # after\n# last",
+    "agents:\r\n  main: {} # x\r\n\r\n  coder: { tools: coding } # y\r\nbindings: []\r\n",
+    "agents: {\n  main: {}, # one\n  coder: { env: { A: ${A} } } # two\n}\n",
+    "\uFEFFagents:\n  main: {}\n  coder: {}\n",
+    '{\n\t"agents": {\n\t\t"main": {},\n\t\t"coder": {}\n\t}\n}',
+    "---\nagents:\n    main:\n        personality: |\n            two\n\n            lines\n    coder:\n        tools: coding\n...\n",
+    "agents:\n  main:\n    personality: over\n      two lines # and a remark\n  coder:\n\nbindings:\n- { agent: main, web: x }\n# end\n",
+    "\"agents\":\n  'main': {}   \n  'coder':  \n   \n",
+  ])("%j", (text) => {
+    for (const edited of [add(text, "third"), pause(text, "coder"), pause(text, "main"), bind(text)]) {
+      const left = edited.split("\n");
+      const lost = text.split("\n").filter((line) => {
+        const at = left.indexOf(line);
+        if (at >= 0) left.splice(0, at + 1);
+        return at < 0;
+      });
+      expect(lost.length).toBeLessThanOrEqual(1);
+      if (text.includes("\r\n")) expect(edited).not.toMatch(/[^\r]\n/);
+    }
+  });
+});
+
 test("JSON stays JSON, numbers that no number can hold included", () => {
   const text = '{\n  "agents": {\n    "main": {}\n  },\n  "bindings": [{"agent": "main", "discord": 12345678901234567890}]\n}\n';
   const edited = bind(pause(add(text), "main"));
