@@ -33,6 +33,7 @@ export const DOCTOR_BUGS: readonly PlantedBug[] = [
     from: "if (reply.status === 422)",
     to: "if (reply.status === 499)",
     ...isolation,
+    filter: "fails when hard links",
   },
   {
     name: "doctor: refusals count where nobody finds anything",
@@ -40,5 +41,13 @@ export const DOCTOR_BUGS: readonly PlantedBug[] = [
     from: "blind.length === 0 && ",
     to: "",
     ...isolation,
+  },
+  {
+    name: "doctor: being told of another's things is no leak as long as nothing in them is",
+    file: `${ROOM}/isolation/canaries.ts`,
+    from: "!said.includes(name)",
+    to: "said === name",
+    ...isolation,
+    filter: "fails when hard links",
   },
 ];

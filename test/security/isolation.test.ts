@@ -16,6 +16,8 @@ agents:
 bindings: [{ agent: bob, telegram: "-100" }]
 `;
 
+const VALUES = "src/daemon/doctor/isolation/route-values.ts";
+
 let home: string;
 let places: string;
 let copy: PlantedCopy;
@@ -130,6 +132,29 @@ describe("the isolation self-test", () => {
         '    route({\n      method: "GET",\n      path: "/healthz",',
         '    route({ method: "GET", path: "/api/things/:thing", summary: "New", allow: ["agent"], answers: { 200: z.string() }, handle: async () => ({ status: 200, body: "" }) }),\n    route({\n      method: "GET",\n      path: "/healthz",',
       ],
+      [
+        "shared folders are not looked at when they are used",
+        /leaked files: shared_paths: its workspace, read/,
+        "src/records/workspaces/shared-root.ts",
+        "if (agents !== undefined && above.includes(agents)",
+        'if (agents === "" && above.includes(agents)',
+      ],
+      [
+        "mail is acknowledged by whoever knows its number",
+        /accepted mail: POST \/api\/mail\/\{id\}\/ack/,
+        "src/records/mailbox/mailbox.ts",
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: it stands so in the source
+        "set state = 'acked', ${this.#settling.ended}\n      where id = ${id} and fence = ${fence} and leased_by = ${caller.name}",
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: likewise
+        "set state = 'acked', ${this.#settling.ended}\n      where id = ${id} and fence = ${fence}",
+      ],
+      [
+        "an idempotency key is anybody's",
+        /leaked idempotency: POST \/api\/mail\/receive/,
+        "src/edges/api/once.ts",
+        'scope: ["http", caller.kind, caller.name, ',
+        'scope: ["http", caller.kind, ',
+      ],
     ],
     [
       [
@@ -174,30 +199,19 @@ describe("the isolation self-test", () => {
         "allow: OVERSEERS,",
         'allow: [...OVERSEERS, "agent"],',
       ],
-    ],
-    [
       [
-        "shared folders are not looked at when they are used",
-        /leaked files: shared_paths: its workspace, read/,
-        "src/records/workspaces/shared-root.ts",
-        "if (agents !== undefined && above.includes(agents)",
-        'if (agents === "" && above.includes(agents)',
+        "everybody is told which pools there are",
+        /leaked pools: GET \/api\/pools$/m,
+        "src/records/pools/registry.ts",
+        "if (rules && this.isOpenTo(caller, row, rules, row.now)) pools.push",
+        "if (rules) pools.push",
       ],
       [
-        "mail is acknowledged by whoever knows its number",
-        /accepted mail: POST \/api\/mail\/\{id\}\/ack/,
-        "src/records/mailbox/mailbox.ts",
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: it stands so in the source
-        "set state = 'acked', ${this.#settling.ended}\n      where id = ${id} and fence = ${fence} and leased_by = ${caller.name}",
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: likewise
-        "set state = 'acked', ${this.#settling.ended}\n      where id = ${id} and fence = ${fence}",
-      ],
-      [
-        "an idempotency key is anybody's",
-        /leaked idempotency: POST \/api\/mail\/receive/,
-        "src/edges/api/once.ts",
-        'scope: ["http", caller.kind, caller.name, method, place]',
-        'scope: ["http", caller.kind, method, place]',
+        "what is asked for does not fit, so that nobody looks who asks",
+        /unprobed claims: POST \/api\/claims\/renew/,
+        VALUES,
+        '"POST /api/claims/renew": { bodies: ({ claim }) => [claim] }',
+        '"POST /api/claims/renew": { bodies: () => [{}] }',
       ],
     ],
   ];
@@ -205,8 +219,9 @@ describe("the isolation self-test", () => {
   test.each(SPOILED.map((spoiled) => [spoiled.map(([what]) => what).join("; "), spoiled] as const))(
     "fails when %s",
     async (_what, spoiled) => {
-      const undo = spoiled.map(([, , file, from, to]) => copy.plant(file, from, to));
+      const undo: (() => void)[] = [];
       try {
+        for (const [, , file, from, to] of spoiled) undo.unshift(copy.plant(file, from, to));
         const { code, failed } = await failures();
         for (const [what, expected] of spoiled) expect(failed.join("\n"), what).toMatch(expected);
         expect(code).toBe(1);
@@ -217,20 +232,11 @@ describe("the isolation self-test", () => {
     60_000,
   );
 
-  test("does not trust attempts by which an agent does not find its own things, nor such as do not fit", async () => {
-    const values = "src/daemon/doctor/isolation/route-values.ts";
-    const undo = copy.plant(values, "runs: { id: ({ runId }) => [runId] }", 'runs: { id: () => ["0"] }');
+  test("does not trust attempts by which an agent does not find its own things", async () => {
+    const undo = copy.plant(VALUES, "runs: { id: ({ runId }) => [runId] }", 'runs: { id: () => ["0"] }');
     const blind = await failures();
     undo();
     expect([blind.code, blind.failed, blind.report.blind]).toEqual([1, [], ["runs"]]);
-    const restore = copy.plant(
-      values,
-      '"POST /api/claims/renew": { bodies: ({ claim }) => [claim] }',
-      '"POST /api/claims/renew": { bodies: () => [{}] }',
-    );
-    const unfit = await failures();
-    restore();
-    expect([unfit.code, unfit.failed]).toEqual([1, ["unprobed claims: POST /api/claims/renew"]]);
   }, 60_000);
 
   test("that is interrupted leaves nothing behind either", async () => {
@@ -249,10 +255,10 @@ describe("the isolation self-test", () => {
   test("takes turns when there are too many pairs: everybody attacks and is attacked equally often", () => {
     const agents = Array.from({ length: 50 }, (_, index) => `a${index}`);
     const pairs = pairsOf(agents);
-    expect(pairs).toHaveLength(500);
+    expect(pairs).toHaveLength(250);
     for (const side of [0, 1] as const) {
       const counts = Map.groupBy(pairs, (pair) => pair[side]).values();
-      expect(new Set(counts.map((all) => all.length))).toEqual(new Set([10]));
+      expect(new Set(counts.map((all) => all.length))).toEqual(new Set([5]));
     }
     expect(pairsOf(agents.slice(0, 15))).toHaveLength(15 * 14);
     expect(pairsOf(Array.from({ length: 1_000 }, String))).toHaveLength(1_000);

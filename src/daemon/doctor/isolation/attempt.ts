@@ -30,10 +30,12 @@ export interface Judging {
   readonly way: string;
   /** False: answering is fine, as long as nothing of the victim's is in the answer. */
   readonly mustRefuse: boolean;
+  /** The request: what it named itself may be named in the answer. */
+  readonly said?: string;
 }
 
-export function judge({ kind, way, mustRefuse }: Judging, reply: Reply, victim: Canaries): Attempt {
-  const found = victim.in(reply.text);
+export function judge({ kind, way, mustRefuse, said }: Judging, reply: Reply, victim: Canaries): Attempt {
+  const found = victim.in(reply.text, said);
   const code = /"code":"([a-z_.]+)"/.exec(reply.text)?.[1] ?? "";
   const detail = `${reply.status}${code === "" ? "" : ` ${code}`}`;
   if (found.length > 0) return { kind, way, outcome: "leaked", detail: `${detail}: ${found.join(", ")}` };

@@ -55,9 +55,19 @@ export async function httpAttempts(
     const mustRefuse = known?.common !== true;
     for (const address of addressesOf(operation, victim))
       for (const body of known?.bodies?.(victim, attacker) ?? [undefined])
-        attempts.push(judge({ kind, way: address.way, mustRefuse }, await attacker.actor.call(method, address.path, body), canaries));
+        attempts.push(
+          judge(
+            { kind, way: address.way, mustRefuse, said: saidBy(address.path, body) },
+            await attacker.actor.call(method, address.path, body),
+            canaries,
+          ),
+        );
   }
   return [...attempts, ...(await written(attacker, victim, canaries)), ...(await replayed(attacker, victim, canaries))];
+}
+
+function saidBy(path: string, body: unknown): string {
+  return `${decodeURIComponent(path)} ${JSON.stringify(body)}`;
 }
 
 /** With what is required, and then with each of what is not. */
@@ -92,7 +102,7 @@ async function written(attacker: Tenant, victim: Tenant, canaries: Canaries): Pr
   const pool = `/api/pools/${victim.openPool}`;
   const put = await attacker.actor.call("PUT", `${pool}/entries/${key}`, { value: "x" });
   const batch = await attacker.actor.call("POST", `${pool}/batch`, { writes: [{ key, value: "x" }] });
-  const judging = (way: string) => ({ kind: "pools", way: `${way} of a pool it may only read`, mustRefuse: true });
+  const judging = (way: string) => ({ kind: "pools", way: `${way} of a pool it may only read`, mustRefuse: true, said: pool });
   return [
     judge(judging("PUT /api/pools/{pool}/entries/{key}"), put, canaries),
     judge(judging("POST /api/pools/{pool}/batch"), batch, canaries),
@@ -105,7 +115,16 @@ async function replayed(attacker: Tenant, victim: Tenant, canaries: Canaries): P
   for (const { path, body, key } of victim.keyed) {
     const reply = await attacker.actor.call("POST", path, body, { "idempotency-key": key });
     attempts.push(
-      judge({ kind: "idempotency", way: `POST ${path.replace(victim.pool, "{pool}")} with its key`, mustRefuse: false }, reply, canaries),
+      judge(
+        {
+          kind: "idempotency",
+          way: `POST ${path.replace(victim.pool, "{pool}")} with its key`,
+          mustRefuse: false,
+          said: saidBy(path, body),
+        },
+        reply,
+        canaries,
+      ),
     );
   }
   return attempts;

@@ -39,9 +39,9 @@ export interface IsolationReport {
 }
 
 const PAIRS_PER_AGENT = 30;
-/** A pair takes about half a second: so many in all, or as many as there are agents. */
-const MAX_PAIRS = 500;
-const SESSION_KINDS = ["session"];
+/** A pair takes half a second or more: so many in all, or as many as there are agents. */
+const MAX_PAIRS = 250;
+const SESSION_KINDS = ["session", "name of its session", "name of its run"];
 /** By each of these an agent must find what is its own, or the refusals of others prove nothing. */
 const SEEING = ["files", "runs", "sessions", "pools", "mail", "proposals", "idempotency", "mcp", "prompts"];
 
@@ -114,7 +114,7 @@ function permittedBySees(attempt: Attempt): Attempt {
 
 /** The kinds by which an agent that tries the same on itself does get at something. After all else: it undoes what was planted. */
 async function ownThings(operations: readonly DescribedOperation[], model: RecordingModel, tenant: Tenant): Promise<string[]> {
-  const { canaries } = tenant;
+  const canaries = tenant.canaries.contents;
   const attempts = [...(await httpAttempts(operations, tenant, tenant, canaries)), ...(await mcpAttempts(tenant, tenant, canaries))];
   const file = Buffer.from((await tenant.workspace.read("secret.txt")).bytes).toString("latin1");
   return [

@@ -32,7 +32,13 @@ export async function mcpAttempts(attacker: Tenant, victim: Tenant, canaries: Ca
   const { actor, mcpSession: own } = attacker;
   const attempts: Attempt[] = [];
   const ask = async (way: string, mustRefuse: boolean, session: string, method: string, params: unknown): Promise<void> => {
-    attempts.push(judge({ kind: "mcp", way, mustRefuse }, withStatus(await callMcp(actor, session, method, params)), canaries));
+    attempts.push(
+      judge(
+        { kind: "mcp", way, mustRefuse, said: JSON.stringify(params) },
+        withStatus(await callMcp(actor, session, method, params)),
+        canaries,
+      ),
+    );
   };
   const listed = (resultIn(await callMcp(actor, own, "tools/list")).tools ?? []) as { readonly name: string }[];
   for (const { name } of listed) {

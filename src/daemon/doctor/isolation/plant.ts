@@ -111,6 +111,8 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
     resource: `isolation/${id}`,
     ttl_ms: 3_600_000,
   });
+  const names = { run: runId, session: sessionKey, pool, mail: first.id, proposal: proposal.id, approval: approvalId, token: created.id };
+  for (const [kind, name] of Object.entries(names)) canaries.name(`name of its ${kind}`, name);
   return {
     id,
     actor,
@@ -140,6 +142,7 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
 export async function withWaitingMail({ operator, chance }: PlantParts, tenant: Tenant): Promise<Tenant> {
   const mail = { to: tenant.id, type: WORD, content: tenant.canaries.of("waiting mail"), conversation: chance() };
   const { id } = await operator.must<{ id: string }>("POST", "/api/mail", mail);
+  tenant.canaries.name("name of its waiting mail", id);
   return { ...tenant, waitingMailId: id };
 }
 
