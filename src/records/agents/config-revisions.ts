@@ -35,10 +35,11 @@ export class ConfigRevisions {
   /** The number of this text: that of the last one, where it is the same and was taken or refused likewise. */
   async recordIn(tx: Tx, revision: NewRevision, always = false): Promise<{ readonly number: number; readonly fresh: boolean }> {
     for (;;) {
+      // In this order: what another node adds between the two is found as the same text, or makes the insertion fail. Never a second row.
+      const last = await tx.get<{ number: number }>`select number from config_revisions order by number desc limit 1`;
       const same = await tx.get<{ number: number; hash: string }>`select number, hash from config_revisions
         where state = ${revision.state} order by number desc limit 1`;
       if (same && same.hash === revision.hash && !always) return { number: same.number, fresh: false };
-      const last = await tx.get<{ number: number }>`select number from config_revisions order by number desc limit 1`;
       const number = (last?.number ?? 0) + 1;
       // Nodes that start together draw the same number: whoever is late looks again, and may find its own text.
       const added = await tx.run`insert into config_revisions (number, hash, at, state, node, text, changes, problems)
