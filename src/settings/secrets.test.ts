@@ -90,6 +90,11 @@ test("what is called a secret is one wherever it is put, and an address keeps it
   ).toEqual(["in-query", "key-of-files", "p@ss/wor:d", "pass-word"]);
 });
 
+test("a password that is the user's name, as on many a desk, is no secret: the word stays in everybody's sentences", () => {
+  expect(load("store: postgres://guildhall:guildhall@localhost/db\n").secrets.values()).toEqual([]);
+  expect(load("store: postgres://app:postgres@localhost/db\n").secrets.values()).toEqual([]);
+});
+
 test("an ordinary word is no secret, unless it is called one", () => {
   const { secrets } = load("agents: { main: { env: { MODE: production, TOKEN: production2, DB_PASSWORD: sunshine } } }\n");
   expect(

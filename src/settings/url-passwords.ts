@@ -2,9 +2,11 @@
 const BEFORE_HOST = /^(postgres(?:ql)?:\/\/[^:/@?#]*:(?=.*@)|[a-z][a-z0-9+.-]*:\/\/[^:/@?#]*:(?=[^/?#]*@))(.*)@/is;
 const IN_QUERY = /([?&](?:ssl)?password=)([^&#]+)/gi;
 
-/** The passwords in an address, as written and as they are. */
+/** The passwords in an address, as written and as they are. One that says no more than the user's name or the protocol hides nothing. */
 export function passwordsIn(address: string): string[] {
-  const written = [BEFORE_HOST.exec(address)?.[2] ?? "", ...[...address.matchAll(IN_QUERY)].map((found) => found[2] ?? "")];
+  const [, before = "", password = ""] = BEFORE_HOST.exec(address) ?? [];
+  const isTold = before.split(/:\/\/|:/).includes(password);
+  const written = [isTold ? "" : password, ...[...address.matchAll(IN_QUERY)].map((found) => found[2] ?? "")];
   return [...new Set(written.flatMap((one) => (one === "" ? [] : [one, decoded(one)])))];
 }
 
