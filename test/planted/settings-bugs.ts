@@ -14,8 +14,8 @@ export const SETTINGS_BUGS: readonly PlantedBug[] = [
   {
     name: "an agent that is broken is no longer the default",
     file: "src/settings/validate-config.ts",
-    from: 'valueAt(section, ["default"]) === true && !twice.has(id) ? { default: true } : {}',
-    to: "{}",
+    from: "[[id, isDefault ? { default: true } : {}]]",
+    to: "[[id, {}]]",
     tests: ["src/settings/quarantine.test.ts"],
   },
   {
@@ -80,6 +80,13 @@ export const SETTINGS_BUGS: readonly PlantedBug[] = [
     from: "  if (!wasRead && isBelowSecrets(lines, line - 1)) return null;\n",
     to: "",
     tests: ["test/config-check.test.ts"],
+  },
+  {
+    name: "main answers in place of a default agent whose id is none",
+    file: "src/settings/validate-config.ts",
+    from: "    isDefaultLeftOut ||= isDefault;\n",
+    to: "",
+    tests: ["src/settings/quarantine.test.ts"],
   },
   {
     name: "a model is asked with secrets",
