@@ -33,6 +33,7 @@ export async function addAgent(id: string, options: AddOptions): Promise<number>
   if (options.json) print(JSON.stringify({ ...added, ...applied }));
   else {
     print(`${bold(id)} was added to ${added.file}; its folder is ${added.folder}`);
+    if (added.returned) say(`there was an agent ${id} before: its files, conversations and tokens are this one's`);
     tell(applied);
   }
   return 0;
@@ -71,12 +72,13 @@ export async function showAgent(id: string, options: GlobalOptions): Promise<num
 
 export async function changeState(verb: keyof typeof STATES, id: string, options: GlobalOptions): Promise<number> {
   const { setAgentStateAt } = await import("../daemon/local-agents.ts");
-  const state = STATES[verb];
-  const edited = await setAgentStateAt(options, id, state);
+  const wanted = STATES[verb];
+  const edited = await setAgentStateAt(options, id, wanted);
   const applied = await untilApplied(options, edited);
-  if (options.json) print(JSON.stringify({ id, state, ...edited, ...applied }));
+  if (options.json) print(JSON.stringify({ id, ...edited, ...applied }));
   else {
-    print(`${bold(id)} is ${state}${edited.changed ? "" : ", as before"}`);
+    print(`${bold(id)} is ${edited.state}${edited.changed ? "" : ", as before"}`);
+    if (edited.state !== wanted) say(harmless(`it will be ${wanted} once this is corrected: ${edited.because}`));
     tell(applied);
   }
   return 0;
@@ -129,6 +131,8 @@ function inShort(value: unknown): string {
 /** `coding, deny terminal`: what a set of rules says beyond saying nothing. */
 function rulesInShort(rules: object): string {
   const { profile, ...lists } = rules as { profile: string } & Record<string, readonly string[] | null>;
+  // An empty list of what is allowed allows nothing; any other empty list says nothing.
+  if (lists.allow?.length === 0) return "nothing";
   const said = Object.entries(lists).flatMap(([key, list]) => (list && list.length > 0 ? [`${key} ${list.join(" ")}`] : []));
   return [profile, ...said].join(", ");
 }

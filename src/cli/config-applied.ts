@@ -21,9 +21,11 @@ export async function untilApplied(
   const running = await findRunning(options);
   if (!running) return { daemon: "not running", revision: null };
   const client = new AgentsClient(running);
+  const { configHashAt } = await import("../daemon/local-agents.ts");
   for (const deadline = performance.now() + PATIENCE_MS; ; await sleep(LOOK_AGAIN_MS)) {
     const seen = await client.revisions(5).catch(() => undefined);
-    const over = seen && outcomeOf(seen, hash);
+    // Whoever has edited the file after us has found what we wrote: a daemon that knows what it says now knows that too.
+    const over = seen && (outcomeOf(seen, hash) ?? outcomeOf(seen, configHashAt(options)));
     if (over) return over;
     if (performance.now() < deadline) continue;
     const another = seen !== undefined && seen.current.file !== file;

@@ -10,7 +10,12 @@ const NOTHING_ASKED = { id: "main", personality: "" };
 export async function init(options: InitOptions): Promise<number> {
   const { hasConfig, initHome } = await import("../daemon/local-init.ts");
   const asks = options.yes !== true && options.json !== true && process.stdin.isTTY === true && !hasConfig(options);
-  const { home, config, agent, made } = initHome(options, asks ? await ask() : NOTHING_ASKED);
+  const first = asks ? await ask() : NOTHING_ASKED;
+  if (first === null) {
+    say("\nnothing was made");
+    return 1;
+  }
+  const { home, config, agent, made } = initHome(options, first);
   if (options.json) {
     print(JSON.stringify({ home, config, agent, made }));
     return 0;
@@ -24,7 +29,8 @@ export async function init(options: InitOptions): Promise<number> {
   return 0;
 }
 
-async function ask(): Promise<{ readonly id: string; readonly personality: string }> {
+/** Null: whoever was asked has left, with Ctrl-C or Ctrl-D. */
+async function ask(): Promise<{ readonly id: string; readonly personality: string } | null> {
   const { idProblem } = await import("../daemon/local-init.ts");
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
@@ -34,6 +40,9 @@ async function ask(): Promise<{ readonly id: string; readonly personality: strin
       if (problem === null) return { id, personality: (await terminal.question("What should it be like? [say nothing] ")).trim() };
       say(problem);
     }
+  } catch (error) {
+    if ((error as Error).name === "AbortError") return null;
+    throw error;
   } finally {
     terminal.close();
   }

@@ -6,11 +6,13 @@ import { identifier } from "./text.ts";
 import { RESERVED_NAMES } from "./tokens.ts";
 import { toolRules } from "./tools.ts";
 
+/** No file may have them as keys, so that nothing which reads one is led to what every object has. */
+const NO_KEYS: readonly string[] = ["constructor", "prototype"];
 /** Ids become folder names and parts of session keys: no upper case, so that two never share a folder, and no look-alikes. */
 export const agentId = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, "an agent's id is 1 to 64 lowercase letters, digits, _ and -, and begins with a letter or digit")
-  .refine((id) => !RESERVED_NAMES.includes(id), "this name is reserved; an agent needs another");
+  .refine((id) => ![...RESERVED_NAMES, ...NO_KEYS].includes(id), "this name is reserved; an agent needs another");
 const roleName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "a role is 1 to 64 letters, digits, _ and -");
 const modelName = z
   .string()

@@ -1,12 +1,14 @@
+import { existsSync, readFileSync } from "node:fs";
 import type { AgentView } from "../contract/agents.ts";
 import type { AGENT_STATES } from "../contract/config.ts";
+import { sha256 } from "../kernel/canonical-json.ts";
 import type { Agent } from "../records/agents/agent.ts";
 import { editsToAdd, editsToSetState, type NewAgent, refuseUnknown } from "../records/agents/agent-edits.ts";
-import { makeAgentHome } from "../records/agents/agent-home.ts";
+import { agentHome, makeAgentHome } from "../records/agents/agent-home.ts";
 import { viewAll } from "../records/agents/agent-view.ts";
 import { Personalities } from "../records/agents/personality.ts";
 import { revisionOf } from "../records/agents/revision.ts";
-import { type EditedConfig, editConfig } from "../settings/edit-config.ts";
+import { configFileOf, type EditedConfig, editConfig } from "../settings/edit-config.ts";
 import { homeOf, type Whereabouts } from "../settings/home.ts";
 import { loadSettings, type Settings } from "../settings/load-settings.ts";
 
@@ -15,15 +17,35 @@ import { loadSettings, type Settings } from "../settings/load-settings.ts";
 export interface AddedAgent extends EditedConfig {
   readonly id: string;
   readonly folder: string;
+  /** There was one of this id before: what that one has left is the new one's. */
+  readonly returned: boolean;
 }
 
 export async function addAgentAt(where: Whereabouts, agent: NewAgent): Promise<AddedAgent> {
   const edited = await editConfig(where, process.env, (now) => editsToAdd(now, agent));
-  return { id: agent.id, ...edited, folder: makeAgentHome(homeOf(where, process.env), agent.id) };
+  const home = homeOf(where, process.env);
+  const returned = existsSync(agentHome(home, agent.id));
+  return { id: agent.id, ...edited, folder: makeAgentHome(home, agent.id), returned };
 }
 
-export function setAgentStateAt(where: Whereabouts, id: string, state: (typeof AGENT_STATES)[number]): Promise<EditedConfig> {
-  return editConfig(where, process.env, (now) => editsToSetState(now, id, state));
+/** Of the config as it is now; empty where it cannot be read. */
+export function configHashAt(where: Whereabouts): string {
+  try {
+    return sha256(readFileSync(configFileOf(where, process.env), "utf8"));
+  } catch {
+    return "";
+  }
+}
+
+/** With what it is then: one whose section is broken is neither paused nor active, whatever its section says. */
+export async function setAgentStateAt(
+  where: Whereabouts,
+  id: string,
+  state: (typeof AGENT_STATES)[number],
+): Promise<EditedConfig & Pick<Agent, "state" | "because">> {
+  const edited = await editConfig(where, process.env, (now) => editsToSetState(now, id, state));
+  const now = revisionOf(loadSettings(where, process.env), 0).agents.get(id);
+  return { ...edited, state: now?.state ?? state, because: now?.because ?? null };
 }
 
 export function listAgentsAt(where: Whereabouts): AgentView[] {
@@ -52,7 +74,7 @@ export interface ShownAgent {
 export async function showAgentAt(where: Whereabouts, id: string): Promise<ShownAgent> {
   const settings = loadSettings(where, process.env);
   const { agents } = revisionOf(settings, 0);
-  refuseUnknown(id, [...agents.keys()]);
+  refuseUnknown(id, settings);
   const agent = agents.get(id) as Agent;
   const personality = await new Personalities(settings.home).of(agent);
   return {
@@ -61,7 +83,7 @@ export async function showAgentAt(where: Whereabouts, id: string): Promise<Shown
     because: agent.because,
     default: agent.isDefault,
     file: settings.configFile,
-    folder: `${settings.home}/agents/${id}`,
+    folder: agentHome(settings.home, id),
     values: valuesOf(settings, agent, personality),
     bindings: settings.config.bindings.flatMap((binding, index) =>
       binding.agent === id

@@ -119,7 +119,7 @@ export class Tenants {
 
   #known(id: string): Agent {
     const agent = this.agents.get(id);
-    if (!agent) refuseUnknown(id, [...this.agents.current.agents.keys()]);
+    if (!agent) refuseUnknown(id, this.agents.current.settings);
     return agent as Agent;
   }
 

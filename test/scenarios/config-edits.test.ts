@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { parse } from "yaml";
+import { untilApplied } from "../../src/cli/config-applied.ts";
 import { Home } from "./guildhall.ts";
 
 const WORKER = new URL("./config-edit-worker.ts", import.meta.url).pathname;
@@ -114,6 +115,8 @@ test.each([
   [["agents", "add", "cоder"], 2, "cannot be an agent's id"],
   [["agents", "add", "x", "--model", "gpt"], 2, "expected <provider>/<model>"],
   [["agents", "add", "x", "--bind", "telegram"], 2, "Expected <platform>:<chat>"],
+  [["agents", "add", "constructor"], 2, "this name is reserved"],
+  [["agents", "show", "Odd"], 2, 'there is no agent "Odd"'],
   [["agents", "pause", "mian"], 2, 'there is no agent "mian" (did you mean "main"?)'],
 ])("%j is refused with exit %d, and nothing is written", async (args, code, words) => {
   const home = homeWith(TEXT);
@@ -121,4 +124,37 @@ test.each([
   expect(ended.stderr).toContain(words);
   expect(ended.code).toBe(code);
   expect(textOf(home)).toBe(TEXT);
+});
+
+test("an agent whose section is broken is said to be quarantined, whatever is asked of it; one whose id is none is told why", async () => {
+  const home = homeWith("agents:\n  main: {}\n  coder: { modle: x }\n  Odd: {}\n");
+  const paused = await home.run(["agents", "pause", "coder"]);
+  expect(paused.stdout).toBe("coder is quarantined\n");
+  expect(paused.stderr).toMatch(/it will be paused once this is corrected: .*guildhall\.yaml:3:12: agents\.coder\.modle: unknown key/);
+  const resumed = JSON.parse((await home.run(["agents", "resume", "coder", "--json"])).stdout);
+  expect(resumed).toMatchObject({ id: "coder", state: "quarantined", changed: true });
+  expect(await home.run(["agents", "show", "Odd"])).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/:4:3: .*\n {2}Write odd instead/),
+  });
+});
+
+test("an empty list of tools is shown as what it is: nothing", async () => {
+  const home = homeWith("agents: { main: { tools: [] } }\n");
+  expect((await home.run(["agents", "show", "main"])).stdout).toMatch(/^tools +nothing +its own, line 1$/m);
+});
+
+test("a change is taken up also when another one came before the daemon has looked", async () => {
+  const home = homeWith(TEXT);
+  await home.start();
+  const ours = { hash: "of a text that was in the file for a moment", file: join(home.path, "guildhall.yaml") };
+  expect(await untilApplied({ home: home.path }, ours)).toEqual({ daemon: "applied", revision: 1 });
+});
+
+test("an agent that comes back is told that there was one before", async () => {
+  const home = homeWith(TEXT);
+  expect(JSON.parse((await home.run(["agents", "add", "a", "--json"])).stdout)).toMatchObject({ returned: false });
+  writeFileSync(join(home.path, "guildhall.yaml"), TEXT);
+  const again = await home.run(["agents", "add", "a"]);
+  expect(again.stderr).toContain("there was an agent a before: its files, conversations and tokens are this one's");
 });

@@ -1,6 +1,7 @@
 import { type AGENT_STATES, agentId, defaultAgentOf } from "../../contract/config.ts";
 import { Failure } from "../../kernel/failure.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
+import { inWords } from "../../settings/config-problem.ts";
 import type { Settings } from "../../settings/load-settings.ts";
 import type { Edit } from "../../settings/yaml-edit.ts";
 
@@ -44,14 +45,19 @@ function defaultEdits(agents: Settings["config"]["agents"], before: string | und
 }
 
 /** An agent that says nothing of its state is active: then there is nothing to write. */
-export function editsToSetState({ config, isWritten }: Settings, id: string, state: (typeof AGENT_STATES)[number]): Edit[] {
-  refuseUnknown(id, Object.keys(config.agents));
+export function editsToSetState(settings: Settings, id: string, state: (typeof AGENT_STATES)[number]): Edit[] {
+  refuseUnknown(id, settings);
+  const { isWritten } = settings;
   const path = ["agents", id, "state"];
   return state === "active" && !isWritten(path) ? [] : [{ kind: "set", path, value: state }];
 }
 
-export function refuseUnknown(id: string, known: readonly string[]): void {
-  if (!known.includes(id)) throw new Failure("agent.unknown", `there is no agent "${id}"${didYouMean(id, known)}`);
+/** One whose id itself is the mistake is listed, and is told why it is nobody. */
+export function refuseUnknown(id: string, { config, quarantined }: Settings): void {
+  if (Object.hasOwn(config.agents, id)) return;
+  const [problem] = quarantined.get(id) ?? [];
+  if (problem) throw new Failure("agent.quarantined", `agent ${id} is quarantined: ${inWords(problem)}`, { hint: problem.fix });
+  throw new Failure("agent.unknown", `there is no agent "${id}"${didYouMean(id, Object.keys(config.agents))}`);
 }
 
 function refuseBadId(id: string): void {
