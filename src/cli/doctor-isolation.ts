@@ -1,6 +1,8 @@
 import { bold, type GlobalOptions, harmless, print, say } from "./terminal.ts";
 
 const PROGRESS_MS = 10_000;
+/** Of pairs of which there is nothing to tell. */
+const MAX_LINES = 30;
 const FINE = ["refused", "own"];
 
 /** A line for each pair and kind; every attempt that was not as it should be; all of them with --json. */
@@ -21,7 +23,10 @@ export async function isolation(options: GlobalOptions): Promise<number> {
   }
   const { pairs, possiblePairs, blind, agents, quarantined, noneInThisVersion } = report;
   print(bold(`isolation: ${report.ok ? "holds" : "FAILS"}`));
-  for (const { attacker, victim, sees, attempts } of pairs) {
+  const inVain = pairs.filter(({ attempts }) => attempts.every(({ outcome }) => FINE.includes(outcome)));
+  const isLong = inVain.length > MAX_LINES;
+  if (isLong) print(`ok    ${inVain.length} pairs   ${inVain.reduce((sum, { attempts }) => sum + attempts.length, 0)} attempts in vain`);
+  for (const { attacker, victim, sees, attempts } of isLong ? pairs.filter((pair) => !inVain.includes(pair)) : pairs) {
     const wrong = attempts.filter(({ outcome }) => !FINE.includes(outcome));
     const verdict =
       wrong.length === 0 ? `${attempts.length} attempts in vain` : `${wrong.length} of ${attempts.length} attempts NOT refused`;

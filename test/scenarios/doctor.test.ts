@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -93,6 +93,16 @@ describe("doctor", () => {
     expect((await doctor("--fix")).of("agent-folders")?.repaired).toBe("made 1 folder");
     const again = await doctor("--fix");
     expect(again.checks.filter(({ repaired }) => repaired !== null)).toEqual([]);
+  });
+
+  // Only the administrator can give a folder to somebody else.
+  test.skipIf(process.getuid?.() !== 0)("a home of another user: makes nothing in it that would be closed to that user", async () => {
+    chownSync(home.path, 65_534, 65_534);
+    const { willStart, of } = await doctor("--fix");
+    expect([willStart, of("home-owner")?.severity]).toEqual([true, "warning"]);
+    expect(existsSync(at("agents"))).toBe(false);
+    chownSync(home.path, 0, 0);
+    expect((await doctor("--fix")).of("home-owner")).toBeUndefined();
   });
 
   test("a port that another program has: no; that of our own daemon: yes, while it runs", async () => {

@@ -10,10 +10,20 @@ export function homeChecks(home: string): Finding[] {
   if (!stats.isDirectory()) return [blocking("home", `${home} is not a folder`, "Remove it, or choose another with --home.")];
   if (!mayWrite(home)) return [blocking("home", `${home} cannot be written by this user`, ERRORS["home.unusable"].hint)];
   return [
+    ...(isForeign(stats) ? [foreign(home, stats)] : []),
     exposed(stats) ? readable("home", home, stats, 0o700) : ok("home", `${home} is writable, and closed to others`),
     secretFile("operator-token", home, "operator.token", "made at the first start"),
     secretFile("secrets", home, ".env", "no secrets are kept there"),
   ];
+}
+
+/** The administrator may do everything there, and what it makes is closed to the one who runs the daemon. */
+function foreign(home: string, { uid }: Stats): Finding {
+  return warning("home-owner", `${home} belongs to another user (number ${uid})`, "Run guildhall as that user.");
+}
+
+function isForeign({ uid }: Stats): boolean {
+  return process.getuid !== undefined && uid !== process.getuid();
 }
 
 function missingHome(home: string): Finding {
@@ -83,9 +93,12 @@ export function folderChecks(home: string, ids: readonly string[]): Finding[] {
     ];
   const missing = states.filter(([, stats]) => stats === undefined).map(([path]) => path);
   if (missing.length === 0) return [ok(id, `${ids.length} agent${ids.length === 1 ? " has its folder" : "s have their folders"}`)];
+  const found = ok(id, `${missing[0]}${more(missing.length)} ${missing.length === 1 ? "is" : "are"} made when first used`);
+  const stats = statSync(home, { throwIfNoEntry: false });
+  if (stats && isForeign(stats)) return [found];
   return [
     {
-      ...ok(id, `${missing[0]}${more(missing.length)} ${missing.length === 1 ? "is" : "are"} made when first used`),
+      ...found,
       repair: {
         does: `made ${missing.length} folder${missing.length === 1 ? "" : "s"}`,
         run: () => {
