@@ -42,7 +42,7 @@ async function reloading(first: string, ...texts: readonly string[]) {
     redaction: new Redaction(),
     reached: noCrashPoints,
     configFile: join(home, "guildhall.yaml"),
-    load: () => settingsOf((left.length > 1 ? left.shift() : left[0]) as string),
+    load: async () => settingsOf((left.length > 1 ? left.shift() : left[0]) as string),
   };
   const agents = new AgentRegistry(await storeRevision(parts, settingsOf(first), []));
   const reload = new Reload(parts, agents, async () => {});

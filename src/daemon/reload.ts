@@ -25,7 +25,7 @@ export interface ReloadParts {
   readonly reached: ReachedPoint;
   readonly configFile: string;
   /** Reads the files as they are now. */
-  load(): Settings;
+  load(): Promise<Settings>;
   readonly observe?: ObserveConfig | undefined;
 }
 
@@ -125,8 +125,8 @@ export class Reload {
 
   /** One after the other. `wary`: what has just broken an agent may be half of a text. */
   #take(wary: boolean): Promise<void> {
-    const next = this.#last.then(() => {
-      const settings = this.#parts.load();
+    const next = this.#last.then(async () => {
+      const settings = await this.#parts.load();
       const { settings: before } = this.#agents.current;
       refuseEmptied(settings, before);
       const broken = wary ? [...settings.quarantined].filter(([id]) => !before.quarantined.has(id)) : [];

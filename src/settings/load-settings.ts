@@ -8,9 +8,10 @@ import { Failure, isFailure } from "../kernel/failure.ts";
 import { type Redact, redactor } from "../kernel/redact.ts";
 import { type ConfigPath, type ConfigProblem, configFailure, type Origin } from "./config-problem.ts";
 import { type Environment, homeOf, type Whereabouts } from "./home.ts";
+import { parseYamlAside, WORTH_A_PROCESS } from "./parse-aside.ts";
 import { namedSecrets, Secrets, secretsIn } from "./secrets.ts";
 import { type ValidatedConfig, validateConfig } from "./validate-config.ts";
-import { readYaml, type YamlSource } from "./yaml-source.ts";
+import { readYaml, type YamlSource, yamlSource } from "./yaml-source.ts";
 
 export interface Settings {
   readonly home: string;
@@ -46,6 +47,15 @@ export function loadSettings(where: Whereabouts, environment: Environment, optio
   return settingsOf(readConfig(where, environment, options), options);
 }
 
+/** The same, for a daemon that has other things to do meanwhile: a large file is parsed in a process of its own. */
+export async function loadSettingsAside(where: Whereabouts, environment: Environment, options: LoadOptions = {}): Promise<Settings> {
+  const files = readFiles(where, environment, options);
+  const { text = "", file, dotEnv } = files;
+  if (text.length < WORTH_A_PROCESS) return settingsOf({ ...files, source: sourceOf(files) }, options);
+  const parsed = await parseYamlAside({ text, file, names: { ...dotEnv.values, ...environment } });
+  return settingsOf({ ...files, source: yamlSource(parsed) }, options);
+}
+
 /** A config file that could be read, sound or not. */
 interface ReadConfig {
   readonly home: string;
@@ -57,13 +67,22 @@ interface ReadConfig {
 }
 
 function readConfig(where: Whereabouts, environment: Environment, options: LoadOptions): ReadConfig {
+  const files = readFiles(where, environment, options);
+  return { ...files, source: sourceOf(files) };
+}
+
+function sourceOf({ text, file, lookUp }: Omit<ReadConfig, "source">): YamlSource | null {
+  return text === undefined ? null : readYaml(text, file, lookUp);
+}
+
+function readFiles(where: Whereabouts, environment: Environment, options: LoadOptions): Omit<ReadConfig, "source"> {
   const home = homeOf(where, environment);
   const dotEnv = readDotEnv(join(home, ".env"));
   const lookUp = (name: string): string | undefined => environment[name] ?? dotEnv.values[name];
   const file = where.config ? resolve(where.config) : join(home, "guildhall.yaml");
   const text = options.text ?? readConfigText(file);
   if (text === undefined && where.config) throw new Failure("config.invalid", `${file} does not exist`, { hint: "Check --config." });
-  return { home, file, text, source: text === undefined ? null : readYaml(text, file, lookUp), dotEnv, lookUp };
+  return { home, file, text, dotEnv, lookUp };
 }
 
 function settingsOf({ home, file, text, source, dotEnv, lookUp }: ReadConfig, options: LoadOptions): Settings {

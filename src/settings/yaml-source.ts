@@ -55,13 +55,22 @@ export interface YamlSource {
   isWritten(path: ConfigPath): boolean;
 }
 
-/** Reads untrusted text within bounds: size, aliases, nesting, and no key that would reach an object's prototype. */
+/** What was found in a text, as plain data: it can be handed from one thread to another. */
+export interface ParsedYaml extends Pick<YamlSource, "value" | "repeated" | "findings"> {
+  readonly text: string;
+  readonly lineStarts: readonly number[];
+  readonly top: Place | undefined;
+  readonly substitutions: ReadonlyMap<Place, Substitution>;
+}
+
 export function readYaml(text: string, file: string, lookUp: (name: string) => string | undefined): YamlSource {
+  return yamlSource(parseYaml(text, file, lookUp));
+}
+
+/** Reads untrusted text within bounds: size, aliases, nesting, and no key that would reach an object's prototype. */
+export function parseYaml(text: string, file: string, lookUp: (name: string) => string | undefined): ParsedYaml {
   const lines = new LineCounter();
-  const at = (offset: number): Origin => {
-    const { line, col } = lines.linePos(offset);
-    return { line: Math.max(1, line), column: Math.max(1, col) };
-  };
+  const at = (offset: number): Origin => originAt(lines, offset);
   const refusal = (offset: number, code: string, message: string, fix: string, path: ConfigPath = []) =>
     configFailure([{ severity: "error", code, file, ...at(offset), path: path.join("."), message, fix }]);
 
@@ -162,6 +171,12 @@ export function readYaml(text: string, file: string, lookUp: (name: string) => s
 
   let top: Place | undefined;
   const value = convert(document.contents, null, "", 0);
+  return { text, lineStarts: lines.lineStarts, value, repeated, findings, top, substitutions };
+}
+
+export function yamlSource({ text, lineStarts, value, repeated, findings, top, substitutions }: ParsedYaml): YamlSource {
+  const lines = Object.assign(new LineCounter(), { lineStarts });
+  const at = (offset: number): Origin => originAt(lines, offset);
   const nearest = (path: ConfigPath): { readonly place: Place | undefined; readonly isItself: boolean } => {
     let place = top;
     for (const part of path) {
@@ -188,6 +203,11 @@ export function readYaml(text: string, file: string, lookUp: (name: string) => s
     originOfKey: (path) => at(nearest(path).place?.key ?? 0),
     isWritten: (path) => nearest(path).isItself,
   };
+}
+
+function originAt(lines: LineCounter, offset: number): Origin {
+  const { line, col } = lines.linePos(offset);
+  return { line: Math.max(1, line), column: Math.max(1, col) };
 }
 
 function pathOf({ around, part }: Place): ConfigPath {
