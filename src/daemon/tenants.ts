@@ -12,7 +12,7 @@ import { AgentRegistry } from "../records/agents/registry.ts";
 import { standstillOf } from "../records/agents/standstill.ts";
 import { configFileOf, editConfig } from "../settings/edit-config.ts";
 import { homeOf, type Whereabouts } from "../settings/home.ts";
-import { loadSettings, type Settings } from "../settings/load-settings.ts";
+import { loadSettings, loadSettingsAside, type Settings } from "../settings/load-settings.ts";
 import { type FileLooks, looksOf, watchFiles } from "../settings/watch-files.ts";
 import { Reload, type ReloadParts, refuseEmptied, storeRevision, tellQuarantined, tellWarnings } from "./reload.ts";
 
@@ -54,8 +54,8 @@ export class Tenants {
       ...given,
       revisions: new ConfigRevisions(given.store),
       configFile: configFileOf(where, process.env),
-      load: () => {
-        const settings = loadSettings(where, process.env);
+      load: async () => {
+        const settings = await loadSettingsAside(where, process.env);
         return given.observe?.settings(settings) ?? settings;
       },
     };
