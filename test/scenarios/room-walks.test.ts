@@ -87,15 +87,18 @@ async function walk(script: string): Promise<{ status: string; body: string }[]>
   }
 }
 
-test.each(["access", "pools", "claims", "mailbox", "agreements", "sessions"])("the commands in the README of %s do what it says", async (room) => {
-  const script = walkOf(room);
-  const steps = stepsOf(script);
-  expect(script.match(/\bcurl\b/g), "every curl says what it answers").toHaveLength(steps.length);
-  const answers = await walk(script);
-  expect(answers).toHaveLength(steps.length);
-  for (const [index, { line, status, texts }] of steps.entries()) {
-    const answer = answers[index] as { status: string; body: string };
-    expect(answer.status, `${line}\n${answer.body}`).toBe(status);
-    for (const text of texts) expect(answer.body, line).toContain(text);
-  }
-});
+test.each(["access", "pools", "claims", "mailbox", "agreements", "sessions"])(
+  "the commands in the README of %s do what it says",
+  async (room) => {
+    const script = walkOf(room);
+    const steps = stepsOf(script);
+    expect(script.match(/\bcurl\b/g), "every curl says what it answers").toHaveLength(steps.length);
+    const answers = await walk(script);
+    expect(answers).toHaveLength(steps.length);
+    for (const [index, { line, status, texts }] of steps.entries()) {
+      const answer = answers[index] as { status: string; body: string };
+      expect(answer.status, `${line}\n${answer.body}`).toBe(status);
+      for (const text of texts) expect(answer.body, line).toContain(text);
+    }
+  },
+);

@@ -135,10 +135,10 @@ describe("agent_delegate", () => {
     expect(fixOf("main")).toBe("guildhall agents resume resting; and add main to agents.resting.subagents.agents");
   });
 
-  test("by an agent that is gone, whatever it was called, is explained too", () => {
-    const before = new Policy(settingsWithoutFile(configSchema.parse({ agents: { constructor: {} } }), "/home"));
-    const answer = explainCall({ grant: before.grantOf("constructor"), current, tool: "agent_delegate", args: { agent: "coder" } });
-    expect(answer).toMatchObject({ verdict: "deny", because: 'there is no agent "constructor" any more' });
+  test("by an agent that is gone is explained too", () => {
+    const before = new Policy(settingsWithoutFile(configSchema.parse({ agents: { vanished: {} } }), "/home"));
+    const answer = explainCall({ grant: before.grantOf("vanished"), current, tool: "agent_delegate", args: { agent: "coder" } });
+    expect(answer).toMatchObject({ verdict: "deny", because: 'there is no agent "vanished" any more' });
   });
 
   test.each<[string, unknown, string]>([
