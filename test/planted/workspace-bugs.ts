@@ -142,4 +142,11 @@ export const WORKSPACE_BUGS: readonly PlantedBug[] = [
     to: "if (names.length > 10) return { names: [], isUsable: false };",
     ...verbs,
   },
+  {
+    name: "workspace: everybody opens files at once",
+    file: `${ROOM}/workspaces.ts`,
+    from: "const VERBS_AT_A_TIME = 32;",
+    to: "const VERBS_AT_A_TIME = 32_000;",
+    ...verbs,
+  },
 ];

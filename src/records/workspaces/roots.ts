@@ -2,6 +2,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { NewId } from "../../kernel/ids.ts";
 import type { Directory } from "./directory.ts";
+import type { Turnstile } from "./turnstile.ts";
 import { componentsOf, quoted, startsWith } from "./workspace-path.ts";
 
 /** A folder whose inside an agent may see. */
@@ -33,6 +34,8 @@ export interface WorkspaceParts {
   readonly limits: WorkspaceLimits;
   readonly clock: Clock;
   readonly newId: NewId;
+  /** One for all workspaces. A walk does not pass it: it may use other verbs, and would wait for itself. */
+  readonly turnstile: Turnstile;
 }
 
 export const SHARED = "shared";

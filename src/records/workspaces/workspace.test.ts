@@ -128,6 +128,27 @@ describe("files", () => {
 });
 
 describe("limits", () => {
+  test("few verbs hold handles at a time, however many are called, and a walk may call others", async () => {
+    const workspace = await workspaceOf();
+    for (let index = 0; index < 100; index++) writeFileSync(join(inside, `${index}`), "x");
+    const open = (): number => readdirSync("/proc/self/fd").length;
+    const before = open();
+    let most = 0;
+    const walks = Array.from({ length: 40 }, () =>
+      workspace.walk(".", async ({ path }) => {
+        await workspace.read(path);
+        return path !== "12";
+      }),
+    );
+    const reads = Array.from({ length: 1_000 }, async (_, index) => {
+      await workspace.read(`${index % 100}`);
+      most = Math.max(most, open());
+    });
+    await Promise.all([...walks, ...reads]);
+    // A walk has two, a reader three and one that is being closed.
+    expect(most - before).toBeLessThan(40 * 4 + 32 * 5);
+  });
+
   test("a folder with more than can be removed at once is gone after some calls, wherever its entries are", async () => {
     const workspace = await workspaceOf([], { walkEntries: 10 });
     for (let folder = 0; folder < 12; folder++) {

@@ -43,7 +43,7 @@ export class Workspace {
   }
 
   read(path: string, part: Part = {}): Promise<FileContent> {
-    return about(path, async () => {
+    return this.#verb(path, async () => {
       const { root, components } = this.#below(path, "a file");
       return during(root.open(), async (top) => {
         const { directory, name } = await findFile({ top, place: root.place, path }, components);
@@ -55,15 +55,17 @@ export class Workspace {
   write(path: string, content: string | Uint8Array): Promise<Written> {
     const bytes = typeof content === "string" ? Buffer.from(content, "utf8") : content;
     const { fileBytes } = this.#parts.limits;
-    return this.#changing(path, true, async (root, directory, name, { secluded }) => {
-      if (bytes.length > fileBytes)
-        throw new Failure("workspace.too_large", `${bytes.length} bytes for ${quoted(path)}; a file has at most ${fileBytes}`);
-      return writeFile(root, directory, name, path, bytes, { secluded, newId: this.#parts.newId, search: this.#search });
-    });
+    return this.#verb(path, () =>
+      this.#changing(path, true, async (root, directory, name, { secluded }) => {
+        if (bytes.length > fileBytes)
+          throw new Failure("workspace.too_large", `${bytes.length} bytes for ${quoted(path)}; a file has at most ${fileBytes}`);
+        return writeFile(root, directory, name, path, bytes, { secluded, newId: this.#parts.newId, search: this.#search });
+      }),
+    );
   }
 
   list(path = "."): Promise<Listing> {
-    return about(path, async () => {
+    return this.#verb(path, async () => {
       const named = namedBy(path, this.#parts);
       if (named === "shared") return this.#sharedNames();
       const hidesShared = named.root === this.#parts.own && named.components.length === 0 && this.#parts.shared.size > 0;
@@ -77,7 +79,7 @@ export class Workspace {
   }
 
   stat(path: string): Promise<PlaceInfo> {
-    return about(path, async () => {
+    return this.#verb(path, async () => {
       const named = namedBy(path, this.#parts);
       if (named === "shared") return { kind: "directory", size: 0, modifiedAt: 0, executable: true };
       const name = named.components.at(-1);
@@ -90,7 +92,7 @@ export class Workspace {
 
   /** With the folders above it. */
   makeDirectory(path: string): Promise<{ readonly created: boolean }> {
-    return about(path, async () => {
+    return this.#verb(path, async () => {
       const named = namedBy(path, this.#parts);
       if (named === "shared") return { created: false };
       this.#refuseReadOnly(named.root, path);
@@ -105,26 +107,30 @@ export class Workspace {
 
   /** A link is removed itself, wherever it points. */
   remove(path: string, options: { readonly recursive?: boolean } = {}): Promise<void> {
-    return this.#changing(path, false, async (_root, directory, name) => {
-      const kind = await during(directory.entry(name), async (entry) => entry.kind);
-      if (kind !== "directory") return directory.unlink(name);
-      if (!options.recursive) return directory.removeEmpty(name);
-      const { walkEntries, depth } = this.#parts.limits;
-      if (!(await removeTree(directory, name, { left: walkEntries, depth })))
-        throw new Failure("workspace.too_large", `${quoted(path)} holds more than can be removed at once; some of it is left`, {
-          hint: `Remove it again; what lies deeper than ${depth} folders or has a name that is no text, by itself.`,
-        });
-    });
+    return this.#verb(path, () =>
+      this.#changing(path, false, async (_root, directory, name) => {
+        const kind = await during(directory.entry(name), async (entry) => entry.kind);
+        if (kind !== "directory") return directory.unlink(name);
+        if (!options.recursive) return directory.removeEmpty(name);
+        const { walkEntries, depth } = this.#parts.limits;
+        if (!(await removeTree(directory, name, { left: walkEntries, depth })))
+          throw new Failure("workspace.too_large", `${quoted(path)} holds more than can be removed at once; some of it is left`, {
+            hint: `Remove it again; what lies deeper than ${depth} folders or has a name that is no text, by itself.`,
+          });
+      }),
+    );
   }
 
   /** Replaces a file that has the new name. */
   rename(from: string, to: string): Promise<void> {
-    return this.#changing(from, false, async (_root, source, name) => {
-      const kind = await during(source.entry(name), async (entry) => entry.kind);
-      // Elsewhere a link may mean something else, to programs that follow it.
-      if (kind === "link" || kind === "other") throw refuseKind(from, kind, "a file or folder");
-      await this.#changing(to, true, (_other, target, newName) => source.move(name, target, newName));
-    });
+    return this.#verb(from, () =>
+      this.#changing(from, false, async (_root, source, name) => {
+        const kind = await during(source.entry(name), async (entry) => entry.kind);
+        // Elsewhere a link may mean something else, to programs that follow it.
+        if (kind === "link" || kind === "other") throw refuseKind(from, kind, "a file or folder");
+        await this.#changing(to, true, (_other, target, newName) => source.move(name, target, newName));
+      }),
+    );
   }
 
   /** Everything below a path, shared folders last. `visit` answers whether to go on; `more`: not everything was visited. */
@@ -146,6 +152,10 @@ export class Workspace {
       for (const [name, root] of wholeView ? shared : []) if (!(await below(root, [], [SHARED, name]))) return { more: true };
       return { more: false };
     });
+  }
+
+  #verb<Result>(path: string, body: () => Promise<Result>): Promise<Result> {
+    return this.#parts.turnstile.pass(() => about(path, body));
   }
 
   get #readLimits(): LinkSearch & { readonly fileBytes: number } {

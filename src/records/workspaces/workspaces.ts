@@ -11,6 +11,7 @@ import { type Place, placeFolder } from "./place-folder.ts";
 import { codeOf } from "./refusals.ts";
 import { type Root, WORKSPACE_LIMITS, type WorkspaceLimits } from "./roots.ts";
 import { openShared } from "./shared-root.ts";
+import { Turnstile } from "./turnstile.ts";
 import { Workspace } from "./workspace.ts";
 
 /** What of an agent decides about its files. */
@@ -27,12 +28,16 @@ export interface WorkspacesOptions {
   readonly kind?: JailKind;
 }
 
+/** A verb holds a few handles and at most one file's content; more at a time would only wait for each other. */
+const VERBS_AT_A_TIME = 32;
+
 /** The workspaces of all agents of one home. */
 export class Workspaces {
   readonly #kind: JailKind;
   readonly #home: string;
   readonly #identity: string;
   readonly #options: WorkspacesOptions;
+  readonly #turnstile = new Turnstile(VERBS_AT_A_TIME);
 
   private constructor(kind: JailKind, home: string, identity: string, options: WorkspacesOptions) {
     this.#kind = kind;
@@ -77,6 +82,7 @@ export class Workspaces {
       limits,
       clock,
       newId,
+      turnstile: this.#turnstile,
     });
   }
 
