@@ -39,7 +39,7 @@ export async function holdTurn(
  */
 export async function wakeHeldTurns(
   store: Store,
-  waits: (agent: string, revision: number) => boolean,
+  waits: (agent: string, revision: number) => boolean | Promise<boolean>,
   reached: ReachedPoint = noCrashPoints,
 ): Promise<number> {
   const agents = await heldAgents(store.read);
@@ -47,7 +47,7 @@ export async function wakeHeldTurns(
   await store.transact("forget stopped turns", removeOrphans, "locked");
   let woken = 0;
   for (const { agent, revision } of agents) {
-    if (waits(agent, revision)) continue;
+    if (await waits(agent, revision)) continue;
     for (let part = AT_ONCE; part === AT_ONCE; woken += part) {
       part = await wakeSome(store, agent);
       if (part > 0) reached("turns.woken");

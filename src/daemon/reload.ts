@@ -104,9 +104,9 @@ export class Reload {
 
   /**
    * After a change that nobody has announced: a text that cannot be used is reported, and the revision of before goes on. Answers whether
-   * that is all; false: the store does not answer, and it should be tried again.
+   * that is all; false: the store does not answer, and it should be tried again. Aborted, it waits for nothing and reports nothing more.
    */
-  async changed(): Promise<boolean> {
+  async changed(signal?: AbortSignal): Promise<boolean> {
     try {
       await this.#take(true);
       return true;
@@ -114,7 +114,8 @@ export class Reload {
       if (!isFailure(error, "config.invalid")) return this.#postpone(asFailure(error));
     }
     // It may be half of a text that is being written.
-    await sleep(STAYS_MS);
+    await sleep(STAYS_MS, undefined, { signal }).catch(() => {});
+    if (signal?.aborted) return true;
     try {
       await this.#take(false);
       return true;

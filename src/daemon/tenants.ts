@@ -67,7 +67,8 @@ export class Tenants {
 
   /** From now on a change of the files is noticed. */
   watch(): void {
-    void watchFiles(watchedFiles(this.#where), this.#looks, () => this.#reload.changed(), this.#watching.signal);
+    const { signal } = this.#watching;
+    void watchFiles(watchedFiles(this.#where), this.#looks, () => this.#reload.changed(signal), signal);
   }
 
   stop(): void {
@@ -76,9 +77,13 @@ export class Tenants {
 
   /** Turns whose agent no longer waits. Every node asks every second, so that none is forgotten. */
   wake(): Promise<number> {
-    const { number, agents } = this.agents.current;
-    const { store, reached } = this.#parts;
-    return wakeHeldTurns(store, (id, since) => since > number || standstillOf(agents.get(id))?.waits === true, reached);
+    const { number, agents, settings } = this.agents.current;
+    const { store, reached, revisions } = this.#parts;
+    // Another node may have gone to other words and back while this one did not look: then this one knows the newest, by an older number.
+    const knowsAll = async (since: number): Promise<boolean> => since <= number || revisions.isNewest(settings.configHash);
+    const waits = async (id: string, since: number): Promise<boolean> =>
+      standstillOf(agents.get(id))?.waits === true || !(await knowsAll(since));
+    return wakeHeldTurns(store, waits, reached);
   }
 
   /** `letGo`: stops at once what was taken from this node. */

@@ -44,6 +44,17 @@ describe.each(PLACES)("revisions of the config on %s", (_name, placeOf) => {
     expect(await record(revision("one"), false, next)).toEqual({ number: 4, fresh: true });
   });
 
+  test("a node knows the newest text by whatever number, and no other", async () => {
+    await record(revision("one"));
+    await record(revision("two"));
+    const revisions = new ConfigRevisions(store);
+    expect([await revisions.isNewest("one"), await revisions.isNewest("two")]).toEqual([false, true]);
+    await record(revision("bad", { state: "rejected" }));
+    expect(await revisions.isNewest("two")).toBe(true);
+    await record(revision("one"));
+    expect([await revisions.isNewest("one"), await revisions.isNewest("two")]).toEqual([true, false]);
+  });
+
   test("nodes that start together with one text have one revision", async () => {
     const nodes = await Promise.all(Array.from({ length: 4 }, () => place.open()));
     for (let round = 1; round <= 40; round++) {

@@ -30,6 +30,28 @@ export const TENANT_BUGS: readonly PlantedBug[] = [
     ...held,
   },
   {
+    name: "a node trusts only the numbers of revisions that it has drawn itself",
+    file: "src/daemon/tenants.ts",
+    from: "since <= number || revisions.isNewest(settings.configHash)",
+    to: "since <= number",
+    tests: ["test/scenarios/agents-at-work.test.ts"],
+    filter: "by an older number",
+  },
+  {
+    name: "a restart cuts off the stream of what it begins again",
+    file: "src/turns/live-hub.ts",
+    from: "      if (channel.attempt !== attempt) return;\n",
+    to: "",
+    tests: ["src/turns/live-hub.test.ts"],
+  },
+  {
+    name: "half of a text takes an agent out",
+    file: "src/daemon/reload.ts",
+    from: "const broken = wary ? ",
+    to: 'const broken = wary && before.configText === "" ? ',
+    tests: ["src/daemon/reload.test.ts"],
+  },
+  {
     name: "a restarted turn stays its old owner's",
     file: "src/acts/restart-turns.ts",
     from: "        await store.queue.handBackIn(tx, [item]);\n",

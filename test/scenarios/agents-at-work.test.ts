@@ -71,7 +71,7 @@ describe.each(["SQLite", "PostgreSQL"])("agents at work on %s", (kind) => {
       daemons.push(daemon);
       return daemon;
     };
-    return { home, head, gate, write, start, client: clientOf(await start()) };
+    return { place, home, head, gate, write, start, client: clientOf(await start()) };
   }
 
   function clientOf(daemon: Daemon) {
@@ -255,6 +255,22 @@ describe.each(["SQLite", "PostgreSQL"])("agents at work on %s", (kind) => {
       await start(other);
       for (const { runId } of sent) await expect.poll(async () => (await client.run(runId)).status, SOON).toBe("completed");
       expect(gate.asked.map(({ messages }) => messages.at(-1)?.text)).toEqual(sent.map((_, index) => String(index)));
+    },
+  );
+
+  test.runIf(kind === "PostgreSQL")(
+    "what a node has held that is gone is taken up by one that knows the newest config by an older number",
+    async (context) => {
+      const { expect } = context;
+      const { place, gate, client } = await working("agents: { main: {}, w: { model: gate/a } }\n", context);
+      gate.open = true;
+      await client.verb("w", "pause");
+      const { runId } = await client.send("1", { agent: "w" });
+      await expect.poll(async () => (await client.run(runId)).status, SOON).toBe("waiting");
+      // As if another had held it with a text that came and went between two looks of this one.
+      await place?.tamper("update held_turns set revision = 99");
+      await client.verb("w", "resume");
+      await expect.poll(async () => (await client.run(runId)).status, SOON).toBe("completed");
     },
   );
 });

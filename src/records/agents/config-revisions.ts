@@ -58,6 +58,13 @@ export class ConfigRevisions {
     }
   }
 
+  /** Whether no other text was applied after this one. */
+  async isNewest(hash: string): Promise<boolean> {
+    const last = await this.#store.read.get<{ hash: string }>`select hash from config_revisions
+      where state = 'applied' order by number desc limit 1`;
+    return last?.hash === hash;
+  }
+
   /** The newest first. */
   async list(limit: number): Promise<ConfigRevision[]> {
     const rows = await this.#store.read.all<RevisionRow>`select number, hash, at, state, node, changes, problems from config_revisions
