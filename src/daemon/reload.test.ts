@@ -43,6 +43,7 @@ async function reloading(first: string, ...texts: readonly string[]) {
     reached: noCrashPoints,
     configFile: join(home, "guildhall.yaml"),
     load: async () => settingsOf((left.length > 1 ? left.shift() : left[0]) as string),
+    looks: () => left[0] as string,
   };
   const agents = new AgentRegistry(await storeRevision(parts, settingsOf(first), []));
   const reload = new Reload(parts, agents, async () => {});

@@ -13,6 +13,7 @@ import { type Revision, revisionOf } from "../records/agents/revision.ts";
 import type { Pools } from "../records/pools/pools.ts";
 import { type ConfigProblem, configFailure, inWords } from "../settings/config-problem.ts";
 import type { Settings } from "../settings/load-settings.ts";
+import type { FileLooks } from "../settings/watch-files.ts";
 import type { Store } from "../store/store.ts";
 
 export interface ReloadParts {
@@ -26,6 +27,8 @@ export interface ReloadParts {
   readonly configFile: string;
   /** Reads the files as they are now. */
   load(): Promise<Settings>;
+  /** How those files look now: as long as they look the same, they need not be read again. */
+  looks(): FileLooks;
   readonly observe?: ObserveConfig | undefined;
 }
 
@@ -37,6 +40,8 @@ export interface ObserveConfig {
 
 /** A text that cannot be read may be half of one: it counts when it has stayed so. */
 const STAYS_MS = 500;
+/** Shorter where all but one agent's section can be read: the others must not wait. */
+const BROKEN_STAYS_MS = 250;
 
 /** Stores the settings as a revision, unless they are the last one's already, and makes the pools what they say. */
 export async function storeRevision(parts: ReloadParts, settings: Settings, changes: readonly string[], always = false): Promise<Revision> {
@@ -81,6 +86,12 @@ function refuseBadPools(pools: Pools, wanted: Parameters<Pools["checkConfig"]>[0
   }
 }
 
+/** Settings that are not applied yet, and how their files looked before they were read. */
+interface Unsure {
+  readonly settings: Settings;
+  readonly looks: FileLooks;
+}
+
 /** Takes what the config says now, as a whole or not at all. */
 export class Reload {
   readonly #parts: ReloadParts;
@@ -99,7 +110,7 @@ export class Reload {
 
   /** Resolves when what the files say is applied; refuses, and changes nothing, when it cannot be. */
   now(): Promise<void> {
-    return this.#take(false);
+    return this.#take();
   }
 
   /**
@@ -107,33 +118,46 @@ export class Reload {
    * that is all; false: the store does not answer, and it should be tried again. Aborted, it waits for nothing and reports nothing more.
    */
   async changed(signal?: AbortSignal): Promise<boolean> {
+    let unsure: Unsure | undefined;
     try {
-      await this.#take(true);
-      return true;
+      unsure = await this.#unlessBroken();
+      if (!unsure) return true;
     } catch (error) {
       if (!isFailure(error, "config.invalid")) return this.#postpone(asFailure(error));
     }
     // It may be half of a text that is being written.
-    await sleep(STAYS_MS, undefined, { signal }).catch(() => {});
+    await sleep(unsure ? BROKEN_STAYS_MS : STAYS_MS, undefined, { signal }).catch(() => {});
     if (signal?.aborted) return true;
     try {
-      await this.#take(false);
+      await this.#take(unsure);
       return true;
     } catch (error) {
       return isFailure(error, "config.invalid") ? this.#reject(error) : this.#postpone(asFailure(error));
     }
   }
 
-  /** One after the other. `wary`: what has just broken an agent may be half of a text. */
-  #take(wary: boolean): Promise<void> {
-    const next = this.#last.then(async () => {
-      const settings = await this.#parts.load();
-      const { settings: before } = this.#agents.current;
-      refuseEmptied(settings, before);
-      const broken = wary ? [...settings.quarantined].filter(([id]) => !before.quarantined.has(id)) : [];
-      if (broken.length > 0) throw configFailure(broken.flatMap(([, problems]) => problems));
-      return this.#apply(settings);
+  /** Takes what the files say; `known` is what they said when they were last read, and holds while they look the same. */
+  #take(known?: Unsure): Promise<void> {
+    return this.#inTurn(async () => {
+      const { looks, load } = this.#parts;
+      await this.#apply(known?.looks === looks() ? known.settings : await load());
     });
+  }
+
+  /** Takes what the files say, unless it breaks an agent that was sound: then it answers what that is. */
+  #unlessBroken(): Promise<Unsure | undefined> {
+    return this.#inTurn(async () => {
+      const looks = this.#parts.looks();
+      const settings = await this.#parts.load();
+      const { quarantined } = this.#agents.current.settings;
+      if ([...settings.quarantined.keys()].some((id) => !quarantined.has(id))) return { settings, looks };
+      await this.#apply(settings);
+    });
+  }
+
+  /** One after the other. */
+  #inTurn<T>(body: () => Promise<T>): Promise<T> {
+    const next = this.#last.then(body);
     this.#last = next.catch(() => {});
     return next;
   }
@@ -141,6 +165,7 @@ export class Reload {
   async #apply(settings: Settings): Promise<void> {
     const { log } = this.#parts;
     const before = this.#agents.current;
+    refuseEmptied(settings, before.settings);
     const changes = changesBetween(before.settings, settings);
     const sameText = before.settings.configHash === settings.configHash;
     if (sameText && changes.length === 0) {

@@ -27,7 +27,7 @@ export function loadWatched(where: Whereabouts): { readonly settings: Settings; 
   return { settings: loadSettings(where, process.env), looks };
 }
 
-type TenantParts = Omit<ReloadParts, "revisions" | "load" | "configFile">;
+type TenantParts = Omit<ReloadParts, "revisions" | "load" | "looks" | "configFile">;
 
 /** The agents of this daemon: as the config says, and as it says next. */
 export class Tenants {
@@ -58,6 +58,7 @@ export class Tenants {
         const settings = await loadSettingsAside(where, process.env);
         return given.observe?.settings(settings) ?? settings;
       },
+      looks: () => looksOf(watchedFiles(where)),
     };
     const first = await storeRevision(parts, settings, ["as it was when the daemon started"]);
     tellQuarantined(given.log, settings);

@@ -47,8 +47,8 @@ export const TENANT_BUGS: readonly PlantedBug[] = [
   {
     name: "half of a text takes an agent out",
     file: "src/daemon/reload.ts",
-    from: "const broken = wary ? ",
-    to: 'const broken = wary && before.configText === "" ? ',
+    from: ".some((id) => !quarantined.has(id))",
+    to: ".some((id) => quarantined.has(id))",
     tests: ["src/daemon/reload.test.ts"],
   },
   {
@@ -61,7 +61,7 @@ export const TENANT_BUGS: readonly PlantedBug[] = [
   {
     name: "a config file that is gone leaves one agent with every tool",
     file: "src/daemon/reload.ts",
-    from: "      refuseEmptied(settings, before);\n",
+    from: "    refuseEmptied(settings, before.settings);\n",
     to: "",
     tests: ["src/daemon/reload.test.ts"],
   },
