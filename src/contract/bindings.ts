@@ -24,7 +24,7 @@ const shorthand = Object.fromEntries(KNOWN_CHANNELS.map((name) => [name, id.opti
 >;
 const match = z.strictObject({ platform: identifier, chat: id.optional(), ...fields });
 
-export const TWO_GUILDS = { message: "team is another name for guild, and they differ", path: ["team"] };
+export const TWO_GUILDS = "team is another name for guild, and they differ";
 
 /** Whoever writes both must mean the same by them. */
 export function hasOneGuild({
@@ -67,7 +67,7 @@ export const binding = z
     if (!given) return complain(`a binding names a platform: a channel such as telegram: "<chat id>", or match: { platform: … }`);
     const at = (field: string): (string | number)[] => (long ? ["match", field] : [field]);
     if (given.platform === "*") return complain("a binding is for one platform; write its name", at("platform"));
-    if (!hasOneGuild(given)) return complain(TWO_GUILDS.message, at("team"));
+    if (!hasOneGuild(given)) return complain(TWO_GUILDS, at("team"));
     const guild = given.guild ?? given.team;
     const hasNoChat = isNamed(given.topic) ? !isNamed(given.chat) : given.topic !== undefined && given.chat === undefined;
     if (hasNoChat) return complain("a topic belongs to a chat; name the chat too", at("topic"));

@@ -18,7 +18,7 @@ export const addressQuery = z
     peer: identifier.optional(),
     roles: z.string().max(10_000).optional(),
   })
-  .refine(hasOneGuild, TWO_GUILDS);
+  .refine(hasOneGuild, { message: TWO_GUILDS, path: ["team"] });
 export type AddressQuery = z.output<typeof addressQuery>;
 
 export const routeAddress = z.object({

@@ -21,7 +21,7 @@ export const inboundMessage = z
     agent: identifier.optional(),
     text: text(1_000_000),
   })
-  .refine(hasOneGuild, TWO_GUILDS);
+  .refine(hasOneGuild, { message: TWO_GUILDS, path: ["team"] });
 export type InboundMessage = z.output<typeof inboundMessage>;
 /** As a sender may write it, defaults left out. */
 export type NewMessage = z.input<typeof inboundMessage>;
