@@ -47,6 +47,9 @@ class Gate {
 }
 
 /** What happens to turns that run or wait while the config and the states of agents change under them. */
+/** What ends as a secret begins is sent with the next piece: how an answer is cut into pieces is chance. */
+const joined = (stream: string): string => stream.replaceAll('"}\n\nevent: text\ndata: {"text":"', "");
+
 describe.each(["SQLite", "PostgreSQL"])("agents at work on %s", (kind) => {
   async function working(config: string, { onTestFinished }: TestContext) {
     const place = kind === "PostgreSQL" ? postgresPlace() : undefined;
@@ -141,8 +144,8 @@ describe.each(["SQLite", "PostgreSQL"])("agents at work on %s", (kind) => {
       expect((await client.run(runId)).reply?.text).toBe(`b two: m${index}`);
     }
     await Promise.all([watched.ended, late.ended]);
-    expect(watched.text).toMatch(/"a one: "[\s\S]*event: restart[\s\S]*"b two: "[\s\S]*"m0"[\s\S]*event: done/);
-    expect(late.text).toMatch(/^:\n\nevent: text\ndata: {"text":"b two: "}[\s\S]*"m0"/);
+    expect(joined(watched.text)).toMatch(/"a one: "[\s\S]*event: restart[\s\S]*"b two: m0"[\s\S]*event: done/);
+    expect(joined(late.text)).toMatch(/^:\n\nevent: text\ndata: {"text":"b two: m0"}/);
     expect(gate.asked).toHaveLength(80);
   });
 
