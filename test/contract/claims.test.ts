@@ -147,6 +147,14 @@ describe.each(PLACES)("claims on %s", (_name, makePlace) => {
     expect(order).toEqual(["guarded", "written", "taken over"]);
   });
 
+  test("L3 a guard refuses a claim whose time is over, also where nobody has taken it over yet", async () => {
+    const fence = await fenceOf("a");
+    const guard = () => store.transact("guard", (tx) => claims.guard(tx, guest("a"), FILE, fence), "locked");
+    await guard();
+    await place.elapse(TTL + 1);
+    await expect(guard()).rejects.toMatchObject(refusal.lost);
+  });
+
   test("L2 a guard is satisfied by a pattern that covers the resource, and by no other claim", async () => {
     const fence = await fenceOf("a", "repo/src/**");
     const guard = (resource: string) => store.transact("guard", (tx) => claims.guard(tx, guest("a"), resource, fence), "locked");

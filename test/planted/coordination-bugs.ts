@@ -28,7 +28,7 @@ export const COORDINATION_BUGS: readonly PlantedBug[] = [
     file: CLAIMS,
     from: "select name from claims\n      where fence = ${fence} and ${mayTouch(caller)} and expires_at > now_ms() ${this.#store.dialect.forUpdate}",
     to: "select name from claims\n      where fence = ${fence} and ${mayTouch(caller)} ${this.#store.dialect.forUpdate}",
-    tests: ["test/models/claims.model.test.ts"],
+    tests: ["test/contract/claims.test.ts"],
   },
   {
     name: "the guard of a claim does not hold it",
