@@ -1,5 +1,5 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { residentBytes } from "./coordination/memory.ts";
@@ -8,10 +8,10 @@ import { runParts } from "./parts.ts";
 import type { Section } from "./report.ts";
 import { spread } from "./spread.ts";
 
-const LAUNCHER = new URL("../bin/guildhall.js", import.meta.url).pathname;
+const CHECKOUT = new URL("..", import.meta.url).pathname;
 const IDLE_MS = 5_000;
 const MIB = 1_024 * 1_024;
-const GOALS = { 1: { ms: 500, mib: 100 }, 50: { ms: 1_000, mib: 150 }, 1000: { ms: 1_000, mib: 150 } } as const;
+const GOALS = { 1: { ms: 500, mib: 100 }, 50: { ms: 500, mib: 150 }, 1000: { ms: 1_000, mib: 150 } } as const;
 type Size = keyof typeof GOALS;
 
 /** From the start of the process to the first `GET /readyz` that answers 200, and the memory of the process that listens, after idling. */
@@ -22,20 +22,23 @@ export function run(options: BenchOptions): Promise<Section[]> {
 
 function part(size: Size) {
   return async ({ rounds, progress }: BenchOptions, folder: string): Promise<Section> => {
+    const launcher = installed(folder);
     const home = join(folder, String(size));
     mkdirSync(home);
     writeFileSync(join(home, "guildhall.yaml"), configOf(size));
     // The first start makes the database and the compile cache: what everybody waits for once is told apart.
-    const first = await measure(home, 0);
+    const first = await measure(launcher, home, 0);
     const measured: Started[] = [];
     for (let round = 0; round < rounds; round++) {
-      measured.push(await measure(home, IDLE_MS));
+      measured.push(await measure(launcher, home, IDLE_MS));
       progress(`footprint ${size}: ${JSON.stringify(measured.at(-1))}`);
     }
     const { ms, mib } = GOALS[size];
     return {
       title: `footprint: ${size} agents, ${size} bindings, on SQLite`,
-      notes: ["from the start of the process to GET /readyz = 200; memory of the listening process after 5 idle seconds"],
+      notes: [
+        "the package as it is published, from the start of the process to GET /readyz = 200; memory of the listening process after 5 idle seconds",
+      ],
       figures: [
         { name: "the very first start", unit: "ms", value: spread([first.readyMs]) },
         { name: "ready", unit: "ms", value: spread(measured.map(({ readyMs }) => readyMs)), goal: { atMost: ms } },
@@ -45,14 +48,25 @@ function part(size: Size) {
   };
 }
 
+/** The files that `npm pack` takes, beside what they depend on. Answers their launcher. */
+function installed(folder: string): string {
+  const place = join(folder, "package");
+  if (!existsSync(place)) {
+    execFileSync(process.execPath, [join(CHECKOUT, "tools/build.mjs"), join(place, "dist")], { stdio: "inherit" });
+    for (const file of ["bin", "package.json"]) cpSync(join(CHECKOUT, file), join(place, file), { recursive: true });
+    symlinkSync(join(CHECKOUT, "node_modules"), join(place, "node_modules"));
+  }
+  return join(place, "bin/guildhall.js");
+}
+
 interface Started {
   readonly readyMs: number;
   readonly mib: number;
 }
 
-async function measure(home: string, idleMs: number): Promise<Started> {
+async function measure(launcher: string, home: string, idleMs: number): Promise<Started> {
   const begun = performance.now();
-  const child = spawn(process.execPath, [LAUNCHER, "start", "--home", home, "--port", "0"], { stdio: ["ignore", "ignore", "inherit"] });
+  const child = spawn(process.execPath, [launcher, "start", "--home", home, "--port", "0"], { stdio: ["ignore", "ignore", "inherit"] });
   try {
     const pid = await ready(child, join(home, "daemon.json"));
     const readyMs = performance.now() - begun;

@@ -57,7 +57,7 @@ function run() {
   // keep it: with 1,000 agents 207 MiB instead of 127. Whoever runs for long lets it grow once it is started (src/cli/start.ts).
   v8.setFlagsFromString("--semi-space-growth-factor=1");
   const source = join(PACKAGE, "src", "cli", "main.ts");
-  const main = existsSync(source) ? source : join(PACKAGE, "dist", "cli", "main.js");
+  const main = existsSync(source) ? source : join(PACKAGE, "dist", "app", "main.js");
   import(pathToFileURL(main).href).then((cli) => cli.main(process.argv.slice(2)));
 }
 

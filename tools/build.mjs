@@ -1,6 +1,42 @@
-// Builds dist/ for publishing. A checkout runs its source directly and needs no build.
-import { execFileSync } from "node:child_process";
-import { rmSync } from "node:fs";
+// Builds dist/ for publishing: few large files instead of hundreds of small ones, which start in two thirds of the time and memory.
+// A checkout runs its source directly and needs no build.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { rolldown } from "rolldown";
 
-rmSync("dist", { recursive: true, force: true });
-execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
+const PACKAGE = dirname(dirname(fileURLToPath(import.meta.url)));
+const dist = resolve(process.argv[2] ?? join(PACKAGE, "dist"));
+// Not inside: it looks for an optional native part of itself when it is loaded.
+const external = [/^node:/, "pg"];
+
+rmSync(dist, { recursive: true, force: true });
+const bundle = await rolldown({
+  cwd: PACKAGE,
+  // Everything lies in one folder: what the source refers to by its place (the worker, package.json) has the same place here.
+  input: { main: "src/cli/main.ts", "parse-aside-worker": "src/settings/parse-aside-worker.ts" },
+  platform: "node",
+  external,
+});
+const { output } = await bundle.write({
+  dir: join(dist, "app"),
+  format: "esm",
+  entryFileNames: "[name].js",
+  chunkFileNames: "[name]-[hash].js",
+});
+await bundle.close();
+
+const inside = new Map();
+for (const chunk of output) for (const module of chunk.moduleIds ?? []) addPackageOf(module);
+mkdirSync(dist, { recursive: true });
+writeFileSync(join(dist, "licenses.txt"), [...inside.values()].sort().join("\n"));
+
+/** What is copied into the program keeps its licence beside it. */
+function addPackageOf(module) {
+  const folder = /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(module)?.[0];
+  if (!folder || inside.has(folder) || !existsSync(join(folder, "package.json"))) return;
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+  if (!file && !license) throw new Error(`${name} has no licence`);
+  inside.set(folder, `## ${name} ${version} (${license})\n\n${file ? readFileSync(join(folder, file), "utf8") : ""}\n`);
+}

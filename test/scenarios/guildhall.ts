@@ -22,21 +22,26 @@ export class Home {
   readonly path = mkdtempSync(join(tmpdir(), "guildhall-scenario-"));
   readonly #children: ChildProcess[] = [];
 
-  constructor(config?: string) {
+  readonly #launcher: string;
+
+  constructor(config?: string, launcher = LAUNCHER) {
+    this.#launcher = launcher;
     if (config !== undefined) writeFileSync(join(this.path, "guildhall.yaml"), config);
   }
 
   /** `guildhall ARGS… --home HOME` to its end. */
   async run(args: readonly string[], options: SpawnOptions & { node?: string; input?: string } = {}): Promise<Ended> {
     const { node = process.execPath, input, ...spawning } = options;
-    const child = this.#spawn(node, [LAUNCHER, ...args, "--home", this.path], spawning);
+    const child = this.#spawn(node, [this.#launcher, ...args, "--home", this.path], spawning);
     child.stdin?.end(input ?? "");
     return ended(child);
   }
 
   /** `guildhall start`, once it says that it is ready. */
   start(options: { node?: string } = {}): Promise<RunningDaemon> {
-    return this.#started(this.#spawn(options.node ?? process.execPath, [LAUNCHER, "start", "--port", "0", "--json", "--home", this.path]));
+    return this.#started(
+      this.#spawn(options.node ?? process.execPath, [this.#launcher, "start", "--port", "0", "--json", "--home", this.path]),
+    );
   }
 
   /** The same daemon, which kills itself at the named crash point. */

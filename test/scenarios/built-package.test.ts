@@ -1,0 +1,34 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { Home } from "./guildhall.ts";
+
+const CHECKOUT = new URL("../..", import.meta.url).pathname;
+
+/** What `npm publish` would send, with nothing of the source beside it. */
+function built(): string {
+  const folder = mkdtempSync(join(tmpdir(), "guildhall-package-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  execFileSync(process.execPath, [join(CHECKOUT, "tools/build.mjs"), join(folder, "dist")]);
+  for (const file of ["bin", "package.json"]) cpSync(join(CHECKOUT, file), join(folder, file), { recursive: true });
+  symlinkSync(join(CHECKOUT, "node_modules"), join(folder, "node_modules"));
+  return folder;
+}
+
+test("the built package answers, takes up a large config in a process of its own, and carries the licences of what it contains", async () => {
+  const folder = built();
+  const home = new Home("agents: { main: { default: true } }\n", join(folder, "bin/guildhall.js"));
+  onTestFinished(() => home.remove());
+  const answer = await home.run(["chat", "-m", "hello"]);
+  expect(answer).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello!") });
+
+  const daemon = await home.start();
+  const many = Array.from({ length: 700 }, (_, index) => `  agent-${index}: { personality: You are number ${index} of many. }\n`).join("");
+  writeFileSync(join(home.path, "guildhall.yaml"), `agents:\n  main: { default: true }\n${many}`);
+  await expect.poll(async () => (await daemon.fetch("/api/agents/agent-699")).status, { timeout: 15_000 }).toBe(200);
+
+  const licenses = readFileSync(join(folder, "dist/licenses.txt"), "utf8");
+  for (const name of ["zod", "hono", "yaml", "commander"]) expect(licenses).toMatch(new RegExp(`^## ${name} `, "m"));
+}, 60_000);
