@@ -21,6 +21,7 @@ const MCP = "tools of MCP servers";
 /** What an agent says for itself, and all agents together where it does not. */
 const inherited = {
   model: read("The model that answers, as <provider>/<model>.", "drivers/dispatch", "drivers/intake", "daemon"),
+  max_steps: awaited("How often a turn may ask its model before it must end.", "turns with tools"),
   personality: read("What the model is told about itself.", "records/agents"),
   tools: read("What may be called: a profile, a list, or {profile, also_allow, allow, deny, ask}.", "deciders/policy"),
   budget: awaited("How much may be spent.", BUDGETS),
@@ -45,6 +46,12 @@ export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
   owners: read("Who may approve, pair and command in chats, as <platform>:<sender id>.", "drivers/intake"),
   "identities.*": read("The same person on several platforms.", "deciders/routing"),
   "providers.*": awaited("A provider of models: its type, address and key.", PROVIDERS),
+  "prices.*": awaited("What a model costs, in US dollars for a million tokens.", BUDGETS),
+  "limits.turns": awaited("Turns at once on this node.", "limits"),
+  "limits.waiting": awaited("Messages that may wait for their turn.", "limits"),
+  "limits.waiting_per_agent": awaited("Messages that may wait for one agent.", "limits"),
+  "web.search": awaited("Who is asked by web_search.", "tools of the web"),
+  "web.private_hosts": awaited("Private hosts that web_fetch may ask.", "tools of the web"),
   "agents.*.default": read("Answers what no binding takes.", "deciders/routing"),
   "agents.*.state": read(
     "active, paused or archived; `guildhall agents` writes it.",
@@ -54,6 +61,7 @@ export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
     "deciders/policy",
   ),
   ...below("agents.*", inherited),
+  "agents.*.weight": awaited("Its share where agents wait for each other.", "fair turns"),
   "agents.*.roles": read("By which mail to role:<role> reaches it.", "records/access", "records/mailbox"),
   "agents.*.shared_paths": awaited("Folders beside its workspace.", "tools that read and write files"),
   "agents.*.subagents": awaited("Whom it may delegate to, and how far.", DELEGATION),

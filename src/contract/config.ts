@@ -18,6 +18,10 @@ const modelName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]*\/\S+$/, "expected <provider>/<model>, for example offline/demo")
   .max(200);
+/** One, or several of which the next is asked when one cannot answer. */
+const modelNames = z
+  .union([modelName, z.array(modelName).min(1).max(5)])
+  .transform((written): readonly [string, ...string[]] => (typeof written === "string" ? [written] : (written as [string, ...string[]])));
 const personality = z.string().max(100_000);
 const envName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,199}$/, "the name of a variable is letters, digits and _");
 /** `<platform>:<sender id>`, as the platform knows the person. */
@@ -31,6 +35,12 @@ export type GroupScope = (typeof GROUP_SCOPES)[number];
 export const PLACE_SCOPES = ["agent", "chat", "topic"] as const;
 export type PlaceScope = (typeof PLACE_SCOPES)[number];
 const SANDBOXES = ["auto", "bubblewrap", "none"] as const;
+/** What programs in a sandbox reach: nothing, the public web through our guard, or whatever this machine reaches. */
+export const NETWORKS = ["none", "guarded", "full"] as const;
+/** `auto`, or `{ kind: auto, network: none }`. Without a word about the network it follows from the right to call web_fetch. */
+const sandbox = z
+  .union([z.enum(SANDBOXES), z.strictObject({ kind: z.enum(SANDBOXES).default("auto"), network: z.enum(NETWORKS).optional() })])
+  .transform((written) => (typeof written === "string" ? { kind: written, network: undefined } : written));
 
 const budget = z.strictObject({
   usd_per_day: z.number().positive().optional(),
@@ -41,11 +51,13 @@ const budget = z.strictObject({
 
 /** What an agent inherits where it says nothing itself. */
 const inherited = {
-  model: modelName.optional(),
+  model: modelNames.optional(),
   personality: personality.optional(),
   tools: toolRules.optional(),
   budget: budget.optional(),
-  sandbox: z.enum(SANDBOXES).optional(),
+  sandbox: sandbox.optional(),
+  /** How often a turn may ask its model before it must end. */
+  max_steps: z.int().min(1).max(1_000).optional(),
   dm_scope: z.enum(DM_SCOPES).optional(),
   group_scope: z.enum(GROUP_SCOPES).optional(),
   memory_scope: z.enum(PLACE_SCOPES).optional(),
@@ -82,9 +94,16 @@ const sees = z
 const mcpName = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]|_(?!_|$)){0,31}$/, "a server's name is lowercase letters, digits, - and single _, and does not end in _");
+/** What the tools of a server answer is somebody else's word, unless the operator says that it is to be trusted. */
+const trusted = z.boolean().default(false);
 const mcpServer = z.union([
-  z.strictObject({ command: z.string().min(1), args: z.array(z.string()).default([]), env: z.record(envName, secret).default({}) }),
-  z.strictObject({ url, headers: z.record(z.string(), secret).default({}) }),
+  z.strictObject({
+    command: z.string().min(1),
+    args: z.array(z.string()).default([]),
+    env: z.record(envName, secret).default({}),
+    trusted,
+  }),
+  z.strictObject({ url, headers: z.record(z.string(), secret).default({}), trusted }),
 ]);
 
 export const AGENT_STATES = ["active", "paused", "archived"] as const;
@@ -95,6 +114,8 @@ const agentKeys = z.strictObject({
   state: z.enum(AGENT_STATES).default("active"),
   ...inherited,
   roles: z.array(roleName).max(50).default([]),
+  /** Its share where agents wait for each other: one with 2 gets twice as many turns as one with 1. */
+  weight: z.number().min(0.01).max(100).default(1),
   shared_paths: z.array(sharedPath).max(100).default([]),
   subagents: subagents.prefault({}),
   sees: sees.default([]),
@@ -110,6 +131,27 @@ const provider = z.strictObject({
   type: z.enum(["openai-compatible", "openai", "anthropic", "google", "openrouter", "ollama"]).default("openai-compatible"),
   base_url: url.optional(),
   api_key: secret.optional(),
+});
+
+/** US dollars for a million tokens. */
+const price = z.strictObject({
+  input: z.number().min(0),
+  output: z.number().min(0),
+  cached_input: z.number().min(0).optional(),
+});
+const limits = z.strictObject({
+  /** Turns at once on this node. */
+  turns: z.int().min(1).max(10_000).default(64),
+  /** Messages that may wait for their turn, in all and for one agent: one more is refused with 429. */
+  waiting: z.int().min(1).max(1_000_000).default(10_000),
+  waiting_per_agent: z.int().min(1).max(1_000_000).default(1_000),
+});
+/** Who is asked by web_search: the first that is named here. */
+const search = z.strictObject({ searxng: url.optional(), brave: secret.optional(), tavily: secret.optional() });
+const web = z.strictObject({
+  search: search.prefault({}),
+  /** Hosts that web_fetch may ask although their address is a private one, as `host` or `host:port`. */
+  private_hosts: z.array(z.string().min(1).max(300)).max(100).default([]),
 });
 
 const account = {
@@ -144,6 +186,10 @@ export const configSchema = z.strictObject({
   providers: z
     .record(z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, "a provider's name is lowercase letters, digits, _ and -"), provider)
     .default({}),
+  /** By `<provider>/<model>`, beside and before the prices that are built in. */
+  prices: z.record(modelName, price).default({}),
+  limits: limits.prefault({}),
+  web: web.prefault({}),
   /** Which of them is the default, and that there is one, is checked where the file is read: there a mistake has a place. */
   agents: z.record(agentId, agentConfig).prefault({ main: {} }),
   bindings: z.array(binding).max(100_000).default([]),

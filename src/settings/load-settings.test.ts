@@ -121,7 +121,7 @@ describe("problems name their place", () => {
     ["server: { port: '4270' }\n", "1:17", "Write 4270, without quotes."],
     ["owners: telegram:7\n", "1:9", 'Write ["telegram:7"].'],
     ['bindings: [{ agent: main, matrix: "1" }]\n', "1:27", "write match: { platform: matrix"],
-    ["model:\n", "1:7", "Write a text, or remove the key."],
+    ["model:\n", "1:7", "Write a text or a list, or remove the key."],
     ["channels: { telegram: }\n", "1:23", "Write a map, or remove the key."],
   ])("%j is told what to write instead", (yaml, place, fix) => {
     const [problem, ...more] = inspectSettings({ home }, {}, { text: yaml }).problems;

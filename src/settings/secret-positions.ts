@@ -6,6 +6,8 @@ export const SECRET_POSITIONS: readonly string[] = [
   "agents.*.mcp.*.env.*",
   "agents.*.mcp.*.headers.*",
   "providers.*.api_key",
+  "web.search.brave",
+  "web.search.tavily",
   "channels.*.token",
   "channels.*.accounts.*.token",
 ];

@@ -28,6 +28,7 @@ async function answer(model: Model, context: ModelRequest, emit: (text: string) 
       usage = chunk.usage;
       continue;
     }
+    if (chunk.kind !== "text") continue;
     // No database text can hold it, and no reader would miss it.
     const piece = chunk.text.replaceAll("\0", "");
     text += piece;

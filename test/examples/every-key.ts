@@ -1,10 +1,11 @@
 /** A config that uses every key there is, so that whoever reads one has something to read. Models are offline. */
 export const EVERY_KEY = `
-model: offline/demo
+model: [offline/demo, offline/demo]
+max_steps: 20
 personality: You are brief.
 tools: { profile: full, also_allow: [file_read], allow: [file_read, terminal, web_fetch, session_search], deny: [image_generate], ask: [terminal] }
 budget: { usd_per_day: 1, usd_per_task: 1, tokens_per_day: 1000, tokens_per_task: 1000 }
-sandbox: auto
+sandbox: { kind: auto, network: none }
 dm_scope: per-peer
 group_scope: per-peer
 memory_scope: agent
@@ -15,16 +16,21 @@ owners: [telegram:7]
 identities: { jon: [telegram:7, discord:9] }
 providers:
   local: { type: openai-compatible, base_url: http://127.0.0.1:8000/v1, api_key: provider-key }
+prices: { local/small: { input: 1, output: 2, cached_input: 0.1 } }
+limits: { turns: 64, waiting: 1000, waiting_per_agent: 100 }
+web: { search: { searxng: http://127.0.0.1:8, brave: brave-key-value, tavily: tavily-key-value }, private_hosts: [127.0.0.1] }
 agents:
   main: { default: true, tools: coding, sees: "*" }
   coder:
     state: active
+    weight: 2
+    max_steps: 10
     model: offline/demo
     personality: You write code.
     roles: [engineer]
     tools: { profile: coding, also_allow: [web_fetch], allow: [web_fetch, terminal], deny: [process], ask: [terminal] }
     budget: { usd_per_day: 1, usd_per_task: 1, tokens_per_day: 1000, tokens_per_task: 1000 }
-    sandbox: none
+    sandbox: { kind: none, network: full }
     dm_scope: main
     group_scope: chat
     memory_scope: chat
@@ -33,8 +39,8 @@ agents:
     subagents: { model: offline/demo, max_depth: 1, max_children: 1, agents: [main, { id: away, rights: own }] }
     sees: [main]
     mcp:
-      files: { command: server, args: [--all], env: { MCP_TOKEN: mcp-token-value } }
-      remote: { url: http://127.0.0.1:9/mcp, headers: { authorization: Bearer mcp-header } }
+      files: { command: server, args: [--all], env: { MCP_TOKEN: mcp-token-value }, trusted: true }
+      remote: { url: http://127.0.0.1:9/mcp, headers: { authorization: Bearer mcp-header }, trusted: false }
     env: { API_TOKEN: agent-token-value }
   plain: {}
   away: { state: paused, tools: [file_read] }

@@ -7,7 +7,7 @@ import type { Provider } from "../../src/abilities/models/model-registry.ts";
 import type { AgentView, ConfigRevisionList, RestartedAgent } from "../../src/contract/agents.ts";
 import type { Admission, Run } from "../../src/contract/wire.ts";
 import { type Daemon, startDaemon } from "../../src/daemon/daemon.ts";
-import type { ModelRequest } from "../../src/kernel/model.ts";
+import { type ModelRequest, wordsOf } from "../../src/kernel/model.ts";
 import { postgresPlace } from "../stores.ts";
 
 const SOON = { timeout: 15_000, interval: 20 };
@@ -38,7 +38,7 @@ class Gate {
         this.#waiting.push(resolve);
         signal.addEventListener("abort", () => resolve(), { once: true });
       });
-    yield { kind: "text" as const, text: request.messages.at(-1)?.text ?? "" };
+    yield { kind: "text" as const, text: wordsOf(request.messages.at(-1)) };
   }
 
   letGo(): void {
@@ -168,7 +168,7 @@ describe.each(["SQLite", "PostgreSQL"])("agents at work on %s", (kind) => {
     await storm;
     for (const all of sent)
       for (const { runId } of all) await expect.poll(async () => (await client.run(runId)).status, SOON).toBe("completed");
-    const said = gate.asked.map(({ messages }) => messages.at(-1)?.text);
+    const said = gate.asked.map(({ messages }) => wordsOf(messages.at(-1)));
     expect(said).toHaveLength(150);
     for (const [chat] of sent.entries())
       expect(said.filter((text) => text?.startsWith(`${chat}-`))).toEqual(Array.from({ length: 25 }, (_, index) => `${chat}-${index}`));
@@ -221,7 +221,7 @@ describe.each(["SQLite", "PostgreSQL"])("agents at work on %s", (kind) => {
     await expect.poll(async () => (await client.run((sent[1] as Admission).runId)).status, SOON).toBe("waiting");
     write("agents: { main: {}, w: { model: gate/a } }\n");
     for (const { runId } of sent) await expect.poll(async () => (await client.run(runId)).status, SOON).toBe("completed");
-    expect(gate.asked.map(({ messages }) => messages.at(-1)?.text)).toEqual(["1", "2", "3"]);
+    expect(gate.asked.map(({ messages }) => wordsOf(messages.at(-1)))).toEqual(["1", "2", "3"]);
   });
 
   test("while the file is gone, nobody is taken away, nothing is written in its place, and an agent can be restarted", async (context) => {
@@ -257,7 +257,7 @@ describe.each(["SQLite", "PostgreSQL"])("agents at work on %s", (kind) => {
       writeFileSync(join(other, "guildhall.yaml"), `${head}agents: { main: {}, w: { model: gate/a } }\n`);
       await start(other);
       for (const { runId } of sent) await expect.poll(async () => (await client.run(runId)).status, SOON).toBe("completed");
-      expect(gate.asked.map(({ messages }) => messages.at(-1)?.text)).toEqual(sent.map((_, index) => String(index)));
+      expect(gate.asked.map(({ messages }) => wordsOf(messages.at(-1)))).toEqual(sent.map((_, index) => String(index)));
     },
   );
 

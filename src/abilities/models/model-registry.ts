@@ -12,7 +12,8 @@ export interface Provider {
 /** Looks up `provider/model`. A wrong name is the trouble of the agent that has it, and of nobody else. */
 export function modelRegistry(providers: readonly Provider[]): Models {
   return {
-    resolve(name) {
+    resolve(names) {
+      const name = typeof names === "string" ? names : (names[0] ?? "");
       const [providerName = "", ...rest] = name.split("/");
       const provider = providers.find((candidate) => candidate.name === providerName);
       if (!provider) {

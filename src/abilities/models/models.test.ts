@@ -10,7 +10,7 @@ async function ask(...said: string[]): Promise<{ text: string; chunks: number; u
   const result = { text: "", chunks: 0, usage: null as unknown };
   for await (const chunk of models.resolve("offline/demo").stream(request, new AbortController().signal)) {
     if (chunk.kind === "usage") result.usage = chunk.usage;
-    else {
+    else if (chunk.kind === "text") {
       result.text += chunk.text;
       result.chunks++;
     }

@@ -1,4 +1,4 @@
-import type { Model, ModelChunk, ModelRequest } from "../../kernel/model.ts";
+import { type Model, type ModelChunk, type ModelRequest, wordsOf } from "../../kernel/model.ts";
 import type { Provider } from "./model-registry.ts";
 
 const SCRIPTED = "I am Guildhall's offline demo: my answers are scripted, no language model is behind them.";
@@ -27,7 +27,7 @@ const demo: Model = {
       signal.throwIfAborted();
       yield { kind: "text", text };
     }
-    const read = request.messages.reduce((sum, message) => sum + message.text.length, request.system?.length ?? 0);
+    const read = request.messages.reduce((sum, message) => sum + wordsOf(message).length, request.system?.length ?? 0);
     yield { kind: "usage", usage: { inputTokens: tokens(read), outputTokens: tokens(answer.length) } };
   },
 };
@@ -35,7 +35,7 @@ const demo: Model = {
 export const offlineProvider: Provider = { name: "offline", model: (name) => (name === "demo" ? demo : undefined), models: () => ["demo"] };
 
 function answerTo({ messages }: ModelRequest): string {
-  const said = messages.at(-1)?.text ?? "";
+  const said = wordsOf(messages.at(-1));
   const rule = RULES.find(([pattern]) => pattern.test(said));
   if (rule) return rule[1];
   const asked = messages.filter((message) => message.role === "user").length;

@@ -25,7 +25,8 @@ function through(model: Model): Model {
 
 async function textOf(chunks: AsyncIterable<ModelChunk>): Promise<string> {
   let text = "";
-  for await (const chunk of chunks) text += chunk.kind === "text" ? chunk.text : `|${chunk.usage.outputTokens}`;
+  for await (const chunk of chunks)
+    text += chunk.kind === "text" ? chunk.text : chunk.kind === "usage" ? `|${chunk.usage.outputTokens}` : "";
   return text;
 }
 

@@ -16,7 +16,7 @@ import { systemClock } from "../../kernel/clock.ts";
 import { noCrashPoints } from "../../kernel/crash-points.ts";
 import { idSource } from "../../kernel/ids.ts";
 import type { Log } from "../../kernel/log.ts";
-import type { Model, ModelRequest } from "../../kernel/model.ts";
+import { type Model, type ModelRequest, wordsOf } from "../../kernel/model.ts";
 import { systemRandom } from "../../kernel/random.ts";
 import { Personalities } from "../../records/agents/personality.ts";
 import { AgentRegistry } from "../../records/agents/registry.ts";
@@ -100,9 +100,9 @@ const isOver = (runId: string) => vi.waitFor(async () => expect(["completed", "f
 test("turns of a conversation run one after another and see what was said before; other conversations do not wait", async () => {
   const seen: string[] = [];
   const slow = scripted(async ({ system, messages: said }) => {
-    seen.push(`${system}: ${said.map((entry) => entry.text).join(" | ")}`);
-    if (said.at(-1)?.text === "one") await sleep(100);
-    return `re ${said.at(-1)?.text}`;
+    seen.push(`${system}: ${said.map(wordsOf).join(" | ")}`);
+    if (wordsOf(said.at(-1)) === "one") await sleep(100);
+    return `re ${wordsOf(said.at(-1))}`;
   });
   const runs = [await send("main", "a", "one"), await send("main", "a", "two"), await send("main", "b", "three")];
   const node = dispatcher(slow);
@@ -229,7 +229,7 @@ test("a claim is kept alive while its item runs, and the item is stopped when th
 test("stopping waits for what runs, then hands the rest back untouched, and takes nothing new", async () => {
   const [quick, stuck] = [await send("main", "quick", "quick"), await send("main", "stuck", "stuck")];
   const model = scripted(async ({ messages: said }, signal) => {
-    await sleep(said.at(-1)?.text === "quick" ? 100 : 60_000, undefined, { signal });
+    await sleep(wordsOf(said.at(-1)) === "quick" ? 100 : 60_000, undefined, { signal });
     return "done";
   });
   const node = dispatcher(model);

@@ -55,7 +55,7 @@ export function detailsOf(agent: Agent, revision: Revision, counts: Counts, pers
     group_scope: agent.groupScope,
     memory_scope: agent.memoryScope,
     workspace_scope: agent.workspaceScope,
-    sandbox: agent.sandbox,
+    sandbox: agent.sandbox.kind,
     budget: Object.fromEntries(Object.entries(agent.budget).flatMap(([name, limit]) => (limit === undefined ? [] : [[name, limit]]))),
     shared_paths: agent.sharedPaths.map(({ path, mode, name }) => ({ path, mode, ...(name === undefined ? {} : { name }) })),
     env: Object.keys(agent.env),

@@ -15,7 +15,8 @@ import { inWords } from "../../settings/config-problem.ts";
 import type { Settings } from "../../settings/load-settings.ts";
 
 /** Answers at once, without a key and without a network: an agent that names no model is still an agent. */
-const DEFAULT_MODEL = "offline/demo";
+const DEFAULT_MODELS = ["offline/demo"] as const;
+const DEFAULT_MAX_STEPS = 50;
 
 /** `quarantined`: its section of the config is broken. The others are what its section says. */
 export type AgentState = (typeof AGENT_STATES)[number] | "quarantined";
@@ -32,7 +33,13 @@ export interface Subagents {
 /** One agent of one revision of the config, with everything it inherits. Never changes: a new revision has new ones. */
 export interface Agent {
   readonly id: string;
+  /** The one that answers, if it can. */
   readonly model: string;
+  /** All that may, in their order. */
+  readonly models: readonly [string, ...string[]];
+  readonly maxSteps: number;
+  /** Its share where agents wait for each other. */
+  readonly weight: number;
   /** What the config says: its own, else everybody's. What it is told in a turn is `personalityOf`, which knows its SOUL.md. */
   readonly personality: string | null;
   readonly hasOwnPersonality: boolean;
@@ -67,9 +74,13 @@ export function agentsOf(settings: Settings, policy: Policy): Map<string, Agent>
 
 function agentOf(settings: Settings, policy: Policy, id: string, own: AgentConfig, isDefault: boolean): Agent {
   const { config } = settings;
+  const models = own.model ?? config.model ?? DEFAULT_MODELS;
   return {
     id,
-    model: own.model ?? config.model ?? DEFAULT_MODEL,
+    model: models[0],
+    models,
+    maxSteps: own.max_steps ?? config.max_steps ?? DEFAULT_MAX_STEPS,
+    weight: own.weight,
     personality: own.personality ?? config.personality ?? null,
     hasOwnPersonality: own.personality !== undefined,
     isDefault,
@@ -85,7 +96,7 @@ function agentOf(settings: Settings, policy: Policy, id: string, own: AgentConfi
     workspaceScope: own.workspace_scope ?? config.workspace_scope ?? "agent",
     sharedPaths: own.shared_paths,
     env: own.env,
-    sandbox: own.sandbox ?? config.sandbox ?? "auto",
+    sandbox: own.sandbox ?? config.sandbox ?? { kind: "auto", network: undefined },
     // By key: an agent with a limit of its own for a task keeps everybody's limit for a day.
     budget: own.budget === undefined ? (config.budget ?? {}) : { ...config.budget, ...own.budget },
     subagents: subagentsOf(config, own),

@@ -13,6 +13,7 @@ import { agreements } from "./007-agreements.ts";
 import { guests } from "./008-guests.ts";
 import { tenants } from "./009-tenants.ts";
 import { conversations } from "./010-conversations.ts";
+import { journal } from "./011-journal.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -26,6 +27,7 @@ export const MIGRATIONS: readonly Migration[] = [
   guests,
   tenants,
   conversations,
+  journal,
 ];
 
 interface Applied {

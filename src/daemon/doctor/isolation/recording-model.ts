@@ -1,5 +1,5 @@
 import type { Provider } from "../../../abilities/models/model-registry.ts";
-import type { Model, ModelChunk, ModelRequest } from "../../../kernel/model.ts";
+import { type Model, type ModelChunk, type ModelRequest, wordsOf } from "../../../kernel/model.ts";
 
 export const RECORDER = "isolation/recorder";
 
@@ -20,7 +20,7 @@ export class RecordingModel {
 
   async *#answer(request: ModelRequest): AsyncGenerator<ModelChunk, void, void> {
     this.prompts.push(JSON.stringify(request));
-    yield { kind: "text", text: `Heard: ${request.messages.at(-1)?.text ?? ""}` };
+    yield { kind: "text", text: `Heard: ${wordsOf(request.messages.at(-1))}` };
     yield { kind: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
   }
 }

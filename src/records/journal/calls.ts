@@ -1,0 +1,104 @@
+import type { Label } from "../../kernel/label.ts";
+import type { Image } from "../../kernel/model.ts";
+import type { Reads, Tx } from "../../store/engine.ts";
+
+/**
+ * One call of a tool, by the place it has in the answer that asked for it.
+ *
+ *   asked (a person is to approve it) → intended | refused
+ *   intended (it may have begun) → done | unknown (nobody can know, and it is never made again)
+ *   done, refused, from the beginning: it changed nothing that would have to be known beforehand
+ */
+export type CallState = "asked" | "intended" | "done" | "refused" | "unknown";
+
+/** What the model reads of a call. */
+export interface CallResult {
+  readonly text: string;
+  readonly failed: boolean;
+  readonly images?: readonly Image[];
+  /** The turn ends with this as its reply. */
+  readonly ends?: string;
+}
+
+export interface CallPlace {
+  readonly runId: string;
+  readonly step: number;
+  readonly place: number;
+}
+
+export interface NewCall extends CallPlace {
+  readonly callId: string;
+  readonly tool: string;
+  /** Canonical JSON. */
+  readonly args: string;
+  readonly effect: "pure" | "keyed" | "unsafe";
+}
+
+export interface CallRecord extends NewCall {
+  readonly state: CallState;
+  readonly result: CallResult | null;
+  readonly labels: readonly Label[];
+  readonly approval: string | null;
+  readonly startedAt: number;
+  readonly endedAt: number | null;
+}
+
+interface CallRow {
+  readonly run_id: string;
+  readonly step: number;
+  readonly place: number;
+  readonly call_id: string;
+  readonly tool: string;
+  readonly args: string;
+  readonly effect: NewCall["effect"];
+  readonly state: CallState;
+  readonly result: string | null;
+  readonly labels: string;
+  readonly approval_id: string | null;
+  readonly started_at: number;
+  readonly ended_at: number | null;
+}
+
+/** Before it is made, or while a person is asked. */
+export async function noteCall(tx: Tx, call: NewCall, state: "asked" | "intended", approval: string | null): Promise<void> {
+  await tx.run`insert into tool_calls (run_id, step, place, call_id, tool, args, effect, state, labels, approval_id, started_at)
+    values (${call.runId}, ${call.step}, ${call.place}, ${call.callId}, ${call.tool}, ${call.args}, ${call.effect}, ${state}, '', ${approval}, now_ms())
+    on conflict (run_id, step, place) do update set state = excluded.state, approval_id = coalesce(excluded.approval_id, tool_calls.approval_id)`;
+}
+
+/** What came of it. Once: a result that is there stays. Answers whether this one counts. */
+export async function endCall(
+  tx: Tx,
+  call: NewCall,
+  state: "done" | "refused" | "unknown",
+  result: CallResult,
+  labels: readonly Label[] = [],
+): Promise<boolean> {
+  const changed =
+    await tx.run`insert into tool_calls (run_id, step, place, call_id, tool, args, effect, state, result, labels, started_at, ended_at)
+    values (${call.runId}, ${call.step}, ${call.place}, ${call.callId}, ${call.tool}, ${call.args}, ${call.effect}, ${state},
+      ${JSON.stringify(result)}, ${labels.join(" ")}, now_ms(), now_ms())
+    on conflict (run_id, step, place) do update set state = excluded.state, result = excluded.result, labels = excluded.labels,
+      ended_at = excluded.ended_at where tool_calls.result is null`;
+  return changed > 0;
+}
+
+export async function readCalls(reads: Reads, runId: string): Promise<CallRecord[]> {
+  const rows = await reads.all<CallRow>`select run_id, step, place, call_id, tool, args, effect, state, result, labels, approval_id,
+    started_at, ended_at from tool_calls where run_id = ${runId} order by step, place`;
+  return rows.map((row) => ({
+    runId: row.run_id,
+    step: row.step,
+    place: row.place,
+    callId: row.call_id,
+    tool: row.tool,
+    args: row.args,
+    effect: row.effect,
+    state: row.state,
+    result: row.result === null ? null : (JSON.parse(row.result) as CallResult),
+    labels: row.labels === "" ? [] : (row.labels.split(" ") as Label[]),
+    approval: row.approval_id,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+  }));
+}

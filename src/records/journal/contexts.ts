@@ -1,0 +1,31 @@
+import type { ToolOffer } from "../../kernel/model.ts";
+import type { Reads, Tx } from "../../store/engine.ts";
+
+/** One part of what the model is told, by name: `personality`, `skills`, `memory`, `mail`. */
+export interface ContextPart {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** What the model is told beside the conversation. Kept when the turn begins: whoever takes the turn over tells it the same. */
+export interface StoredContext {
+  /** The same from turn to turn. */
+  readonly system: readonly ContextPart[];
+  readonly tools: readonly ToolOffer[];
+  /** What may be another in the next turn. */
+  readonly recalled: readonly ContextPart[];
+  /** Mail that opened the turn, to be acked with its commit. */
+  readonly mail: readonly { readonly id: string; readonly fence: number }[];
+  /** How much of the conversation before it is told: entries after this position. */
+  readonly after: number;
+}
+
+export async function keepContext(tx: Tx, runId: string, context: StoredContext): Promise<void> {
+  await tx.run`insert into run_contexts (run_id, body) values (${runId}, ${JSON.stringify(context)})
+    on conflict (run_id) do update set body = excluded.body`;
+}
+
+export async function readContext(reads: Reads, runId: string): Promise<StoredContext | undefined> {
+  const row = await reads.get<{ body: string }>`select body from run_contexts where run_id = ${runId}`;
+  return row && (JSON.parse(row.body) as StoredContext);
+}
