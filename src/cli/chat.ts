@@ -125,7 +125,7 @@ class Conversation implements Speaker {
       if (progress.kind === "restart") {
         if (watched && shown !== "") say("\n(the answer starts again)");
         shown = "";
-      } else if (watched) {
+      } else if (watched && progress.kind === "text") {
         shown += progress.text;
         process.stdout.write(harmless(progress.text));
       }

@@ -7,10 +7,9 @@ import {
   type Health,
   health,
   LIVE_EVENTS,
-  liveText,
+  type LiveEvent,
   type NewMessage,
   type Run,
-  run,
 } from "../contract/wire.ts";
 import { ClientError } from "./client-error.ts";
 import { readServerSentEvents, type ServerSentEvent } from "./server-sent-events.ts";
@@ -20,10 +19,7 @@ const AGAIN_MS = 500;
 
 type Headers = Readonly<Record<string, string>>;
 
-export type RunProgress =
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "restart" }
-  | { readonly kind: "done"; readonly run: Run };
+export type RunProgress = LiveEvent | { readonly kind: "done"; readonly run: Run };
 
 /** The daemon's API as functions. Whatever goes wrong is a ClientError; no answer at all is `daemon.not_running`. */
 export class ApiClient {
@@ -50,10 +46,13 @@ export class ApiClient {
     if (!response.body) throw this.#silent();
     try {
       for await (const { event, data } of readServerSentEvents(response.body)) {
-        if (event === LIVE_EVENTS.text) yield { kind: "text", text: liveText.parse(JSON.parse(data)).text };
-        if (event === LIVE_EVENTS.restart) yield { kind: "restart" };
-        if (event !== LIVE_EVENTS.done) continue;
-        yield { kind: "done", run: run.parse(JSON.parse(data)) };
+        if (!isLiveEvent(event)) continue;
+        const told = JSON.parse(data);
+        if (event !== "done") {
+          yield { kind: event, ...LIVE_EVENTS[event].parse(told) } as LiveEvent;
+          continue;
+        }
+        yield { kind: "done", run: LIVE_EVENTS.done.parse(told) };
         return;
       }
     } catch (error) {
@@ -128,4 +127,9 @@ export class ApiClient {
   #silent(cause?: unknown): ClientError {
     return new ClientError("daemon.not_running", `no daemon answers at ${this.url}`, { cause });
   }
+}
+
+/** A newer daemon may tell more than we know of. */
+function isLiveEvent(name: string): name is keyof typeof LIVE_EVENTS {
+  return Object.hasOwn(LIVE_EVENTS, name);
 }

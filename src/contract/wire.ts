@@ -81,9 +81,23 @@ export function isOver(status: Run["status"]): boolean {
   return status === "completed" || status === "failed" || status === "refused" || status === "unknown";
 }
 
-/** What the live stream of a run sends, by event name: pieces of text, a new attempt (forget the text so far), the finished run. */
-export const liveText = z.object({ text: z.string() });
-export const LIVE_EVENTS = { text: "text", restart: "restart", done: "done" } as const;
+/**
+ * What the live stream of a run sends, by event name: pieces of text, calls of tools and what comes of them, a question to a person, a
+ * new beginning (what was said since the last call is void), and at last the finished run.
+ */
+export const LIVE_EVENTS = {
+  text: z.object({ text: z.string() }),
+  restart: z.object({}),
+  call: z.object({ place: z.number(), tool: z.string(), args: z.string() }),
+  called: z.object({ place: z.number(), tool: z.string(), failed: z.boolean(), ms: z.number(), note: z.string() }),
+  progress: z.object({ place: z.number(), tool: z.string(), text: z.string() }),
+  asks: z.object({ approval: z.string(), tool: z.string(), shown: z.string() }),
+  note: z.object({ text: z.string() }),
+  done: run,
+} as const;
+export type LiveEvent = {
+  [Name in Exclude<keyof typeof LIVE_EVENTS, "done">]: { readonly kind: Name } & z.output<(typeof LIVE_EVENTS)[Name]>;
+}[Exclude<keyof typeof LIVE_EVENTS, "done">];
 
 export const health = z.object({ status: z.enum(["ok", "ready"]), version: z.string(), node: z.string() });
 export type Health = z.output<typeof health>;

@@ -76,3 +76,72 @@ test("an attempt that was overtaken ends nothing of the next one, however late i
   await after.leave();
   expect(after.heard).toEqual([]);
 });
+
+test("calls are seen in their order among the words, by those who come late too", async () => {
+  const hub = new LiveHub();
+  hub.begin("r");
+  hub.publish("r", "let me ");
+  hub.publish("r", "see");
+  hub.publish("r", { kind: "call", place: 0, tool: "file_read", args: "notes.md" });
+  hub.publish("r", { kind: "progress", place: 0, tool: "file_read", text: "a" });
+  hub.publish("r", { kind: "progress", place: 0, tool: "file_read", text: "b" });
+  hub.publish("r", { kind: "called", place: 0, tool: "file_read", failed: false, ms: 3, note: "" });
+  hub.publish("r", "done");
+  const late = listen(hub, "r");
+  await late.leave();
+  expect(late.heard.map(({ kind }) => kind)).toEqual(["text", "call", "progress", "called", "text"]);
+  expect(late.heard[2]).toMatchObject({ text: "ab" });
+});
+
+test("an answer that begins anew voids its own words, not those before the calls", async () => {
+  const hub = new LiveHub();
+  hub.begin("r");
+  const early = listen(hub, "r");
+  hub.publish("r", "let me see");
+  hub.publish("r", { kind: "call", place: 0, tool: "todo", args: "" });
+  hub.publish("r", "wrong");
+  await nextTick();
+  hub.publish("r", { kind: "restart" });
+  hub.publish("r", "right");
+  const late = listen(hub, "r");
+  await early.leave();
+  await late.leave();
+  expect(early.heard.map(({ kind }) => kind)).toEqual(["text", "call", "text", "restart", "text"]);
+  expect(late.heard.map((chunk) => (chunk.kind === "text" ? chunk.text : chunk.kind))).toEqual(["let me see", "call", "right"]);
+});
+
+test("however much a turn shows, what is kept of it for others is bounded, and its last words are there", async () => {
+  const hub = new LiveHub();
+  hub.begin("r");
+  const slow = new AbortController();
+  const chunks = hub.listen("r", slow.signal);
+  for (let step = 0; step < 2_000; step++) {
+    hub.publish("r", { kind: "call", place: 0, tool: "terminal", args: "x".repeat(100) });
+    hub.publish("r", { kind: "progress", place: 0, tool: "terminal", text: "y".repeat(10_000) });
+    hub.publish("r", "z".repeat(1_000));
+  }
+  hub.publish("r", "the end");
+  let seen = 0;
+  let last = "";
+  let characters = 0;
+  const giveUp = setTimeout(() => slow.abort(), 100);
+  for await (const chunk of chunks) {
+    seen++;
+    characters += JSON.stringify(chunk).length;
+    if (chunk.kind === "text") last = chunk.text;
+    if (last.endsWith("the end")) slow.abort();
+  }
+  clearTimeout(giveUp);
+  expect(last.endsWith("the end")).toBe(true);
+  expect(seen).toBeLessThanOrEqual(300);
+  expect(characters).toBeLessThan(2_000_000);
+});
+
+test("an attempt that is over says nothing more, and leaves nothing behind", async () => {
+  const hub = new LiveHub();
+  hub.begin("r")();
+  hub.publish("r", "too late");
+  const after = listen(hub, "r");
+  await after.leave();
+  expect(after.heard).toEqual([]);
+});

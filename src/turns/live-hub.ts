@@ -1,14 +1,17 @@
 import type { Live, LiveChunk } from "../kernel/live.ts";
+import { LiveFeed } from "./live-feed.ts";
 
 interface Listener {
-  restart: boolean;
-  text: string;
+  /** What it has not taken yet. */
+  readonly feed: LiveFeed;
+  /** It was given words since the last call. */
+  heard: boolean;
   wakeUp: () => void;
 }
 
 interface Channel {
-  /** Text of the running attempt, for whoever comes later; null while none runs. */
-  text: string | null;
+  /** The running attempt, for whoever comes later; null while none runs. */
+  past: LiveFeed | null;
   /** How many attempts have begun. */
   attempt: number;
   readonly listeners: Set<Listener>;
@@ -21,31 +24,36 @@ export class LiveHub implements Live {
   begin(runId: string): () => void {
     const channel = this.#channel(runId);
     const attempt = ++channel.attempt;
-    channel.text = "";
+    channel.past = new LiveFeed();
     for (const listener of channel.listeners) {
-      listener.restart = true;
-      listener.text = "";
-      listener.wakeUp();
+      listener.feed.clear();
+      restart(listener);
     }
     return () => {
       if (channel.attempt !== attempt) return;
-      channel.text = null;
+      channel.past = null;
       this.#forgetIfIdle(runId, channel);
     };
   }
 
-  publish(runId: string, text: string): void {
-    const channel = this.#channel(runId);
-    channel.text = (channel.text ?? "") + text;
+  publish(runId: string, said: string | LiveChunk): void {
+    const chunk: LiveChunk = typeof said === "string" ? { kind: "text", text: said } : said;
+    if (chunk.kind === "text" && chunk.text === "") return;
+    const channel = this.#channels.get(runId);
+    // An attempt that is over says nothing more, and nothing would ever forget it.
+    if (!channel?.past) return;
+    if (chunk.kind === "restart") channel.past.dropText();
+    else channel.past.add(chunk);
     for (const listener of channel.listeners) {
-      listener.text += text;
+      if (chunk.kind === "restart") restart(listener);
+      else listener.feed.add(chunk);
       listener.wakeUp();
     }
   }
 
   listen(runId: string, signal: AbortSignal): AsyncIterable<LiveChunk> {
     const channel = this.#channel(runId);
-    const listener: Listener = { restart: false, text: channel.text ?? "", wakeUp: () => {} };
+    const listener: Listener = { feed: new LiveFeed(channel.past?.chunks), heard: false, wakeUp: () => {} };
     channel.listeners.add(listener);
     const leave = (): void => {
       channel.listeners.delete(listener);
@@ -60,27 +68,31 @@ export class LiveHub implements Live {
   #channel(runId: string): Channel {
     const known = this.#channels.get(runId);
     if (known) return known;
-    const channel: Channel = { text: null, attempt: 0, listeners: new Set() };
+    const channel: Channel = { past: null, attempt: 0, listeners: new Set() };
     this.#channels.set(runId, channel);
     return channel;
   }
 
   #forgetIfIdle(runId: string, channel: Channel): void {
-    if (channel.text === null && channel.listeners.size === 0 && this.#channels.get(runId) === channel) this.#channels.delete(runId);
+    if (channel.past === null && channel.listeners.size === 0 && this.#channels.get(runId) === channel) this.#channels.delete(runId);
   }
 }
 
+/** Told only to those who were given words that are void now. */
+function restart(listener: Listener): void {
+  listener.feed.dropText();
+  const told = listener.feed.chunks.some(({ kind }) => kind === "call" || kind === "restart");
+  if (listener.heard && !told) listener.feed.add({ kind: "restart" });
+  listener.wakeUp();
+}
+
 async function* chunksOf(listener: Listener, signal: AbortSignal): AsyncGenerator<LiveChunk, void, void> {
-  let begun = false;
   while (!signal.aborted) {
-    if (listener.restart) {
-      listener.restart = false;
-      if (begun) yield { kind: "restart" };
-    } else if (listener.text !== "") {
-      const { text } = listener;
-      listener.text = "";
-      begun = true;
-      yield { kind: "text", text };
+    const chunk = listener.feed.take();
+    if (chunk) {
+      if (chunk.kind === "text") listener.heard = true;
+      if (chunk.kind === "call" || chunk.kind === "restart") listener.heard = false;
+      yield chunk;
     } else {
       await new Promise<void>((resolve) => {
         listener.wakeUp = resolve;

@@ -1,5 +1,5 @@
-import { z } from "zod";
-import { admission, inboundMessage, LIVE_EVENTS, liveText, type Run, run } from "../../contract/wire.ts";
+import type { z } from "zod";
+import { admission, inboundMessage, LIVE_EVENTS, type Run, run } from "../../contract/wire.ts";
 import type { Accept } from "../../drivers/intake/accept.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
@@ -37,7 +37,7 @@ export function messageRoutes(store: Store, accept: Accept, live: Live): Route[]
       path: "/api/runs/:id/live",
       summary: "A turn as it happens; the last event is the finished run",
       allow: [...OVERSEERS, "agent"],
-      events: { [LIVE_EVENTS.text]: liveText, [LIVE_EVENTS.restart]: z.object({}), [LIVE_EVENTS.done]: run },
+      events: LIVE_EVENTS,
       open: async ({ caller, params }) => {
         const { id } = await visibleRun(store, caller, params.id);
         return (send, signal) => streamRun(store, live, id, send, signal);

@@ -1,5 +1,5 @@
 import type { LedgerEvent } from "../../contract/events.ts";
-import { isOver, LIVE_EVENTS } from "../../contract/wire.ts";
+import { isOver } from "../../contract/wire.ts";
 import type { Live, LiveChunk } from "../../kernel/live.ts";
 import { readRun } from "../../records/sessions/runs.ts";
 import type { Store } from "../../store/store.ts";
@@ -15,7 +15,7 @@ export async function streamRun(store: Store, live: Live, runId: string, send: S
   const chunks = live.listen(runId, AbortSignal.any([signal, ended.signal]));
   const before = await readRun(store.read, runId);
   if (before && !isOver(before.status)) {
-    const sending = sendText(chunks, send);
+    const sending = sendChunks(chunks, send);
     for await (const event of store.follow(from, signal)) if (ends(event, runId)) break;
     ended.abort();
     await sending;
@@ -23,14 +23,11 @@ export async function streamRun(store: Store, live: Live, runId: string, send: S
   ended.abort();
   if (signal.aborted) return;
   const run = await readRun(store.read, runId);
-  await send({ event: LIVE_EVENTS.done, data: run });
+  await send({ event: "done", data: run });
 }
 
-async function sendText(chunks: AsyncIterable<LiveChunk>, send: Send): Promise<void> {
-  for await (const chunk of chunks) {
-    if (chunk.kind === "text") await send({ event: LIVE_EVENTS.text, data: { text: chunk.text } });
-    else await send({ event: LIVE_EVENTS.restart, data: {} });
-  }
+async function sendChunks(chunks: AsyncIterable<LiveChunk>, send: Send): Promise<void> {
+  for await (const { kind, ...data } of chunks) await send({ event: kind, data });
 }
 
 function ends(event: LedgerEvent, runId: string): boolean {
