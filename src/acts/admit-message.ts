@@ -4,7 +4,7 @@ import type { RouteDecision } from "../deciders/routing/route.ts";
 import type { ReachedPoint } from "../kernel/crash-points.ts";
 import type { NewId } from "../kernel/ids.ts";
 import { enterInbox } from "../records/sessions/inbox.ts";
-import { addRun, type RunError, readRun } from "../records/sessions/runs.ts";
+import { addRun, type RunError, type RunRequest, readRun } from "../records/sessions/runs.ts";
 import { enterSession } from "../records/sessions/session-state.ts";
 import { refuseLongName } from "../records/sessions/transcript.ts";
 import type { Tx } from "../store/engine.ts";
@@ -22,6 +22,7 @@ export interface MessageToAdmit {
   readonly sessionKey: string | null;
   /** Absent or null: no handover counts. */
   readonly targets?: HandoverTargets | null;
+  readonly request?: RunRequest;
   /** Why this agent takes no messages; null: it does. */
   refusalBy?(agent: string): RunError | null;
 }
@@ -71,8 +72,10 @@ async function admit(
 ): Promise<void> {
   const { address } = message;
   const { decision, sessionKey } = placed;
-  const epoch = await admittedTo(tx, placed, message.text);
-  await addRun(tx, { id: runId, agent: decision.agent, sessionKey, address, input: message.text, decision, refusal, epoch });
+  const { request } = message;
+  const epoch = await admittedTo(tx, placed, message);
+  const run = { id: runId, agent: decision.agent, sessionKey, address, input: message.text, decision, refusal, epoch };
+  await addRun(tx, request ? { ...run, request } : run);
   const decided = await tellAdmission(store, tx, runId, message, placed);
   if (sessionKey === null) {
     const subject = ["run", runId];
@@ -84,9 +87,11 @@ async function admit(
 }
 
 /** The epoch of its session that a message belongs to. */
-async function admittedTo(tx: Tx, { decision, sessionKey }: Placed, text: string): Promise<number> {
+async function admittedTo(tx: Tx, { decision, sessionKey }: Placed, { text, request }: MessageToAdmit): Promise<number> {
   if (decision.agent === null || sessionKey === null) return 1;
   refuseLongName(decision.agent, sessionKey);
+  // It brings its conversation along, and leaves none behind.
+  if (request?.messages) return 1;
   return enterSession(tx, sessionKey, decision.agent, text);
 }
 

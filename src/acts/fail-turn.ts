@@ -52,6 +52,6 @@ export async function failDeadTurn(store: Store, dead: DeadWork): Promise<void> 
 /** What was asked stays in the conversation: the next turn should know of it. */
 async function endFailed(store: Store, tx: Tx, run: RunInput, error: RunError, causedBy: number): Promise<void> {
   await failRun(tx, run.id, error);
-  await appendTranscript(tx, store.search, run, run.id, [{ role: "user", text: run.input }]);
+  if (!run.request?.messages) await appendTranscript(tx, store.search, run, run.id, [{ role: "user", text: run.input }]);
   await store.ledger.append(tx, { type: "turn.failed", actor: run.agent, subject: ["run", run.id], causedBy, data: error });
 }

@@ -67,9 +67,12 @@ export const run = z.object({
   agent: z.string().nullable(),
   sessionKey: z.string().nullable(),
   status: z.enum(RUN_STATUSES),
-  reply: z.object({ text: z.string() }).nullable(),
+  /** `calls`: of tools that whoever asked has brought along and answers himself. */
+  reply: z
+    .object({ text: z.string(), calls: z.array(z.object({ id: z.string(), tool: z.string(), args: z.string() })).optional() })
+    .nullable(),
   decision: routeDecision,
-  usage: z.object({ inputTokens: z.number(), outputTokens: z.number() }).nullable(),
+  usage: z.object({ inputTokens: z.number(), outputTokens: z.number(), cachedInputTokens: z.number().optional() }).nullable(),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
   createdAt: z.number(),
   endedAt: z.number().nullable(),

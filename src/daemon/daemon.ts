@@ -130,7 +130,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   ]);
   const mcp = lazyMcp({ store, pools, agreements, claims, mailbox, guests, newId, log, version });
   const take = intake(store, agents, newId, reached, { models, approvals, running });
-  const accept: Accept = (message, poster) => take(redaction.value(message), poster);
+  const accept: Accept = (message, poster, brought) => take(redaction.value(message), poster, brought && redaction.value(brought));
   const host = options.host ?? config.server.host;
   const streams = new AbortController();
   let ready = true;

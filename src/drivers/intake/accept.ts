@@ -12,7 +12,7 @@ import type { Agent } from "../../records/agents/agent.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
 import type { Revision } from "../../records/agents/revision.ts";
 import { refuses, standstillIn } from "../../records/agents/standstill.ts";
-import type { RunError } from "../../records/sessions/runs.ts";
+import type { RunError, RunRequest } from "../../records/sessions/runs.ts";
 import type { Store } from "../../store/store.ts";
 import type { CommandParts, Talk } from "./commands/command.ts";
 import { parseCommand } from "./commands/parse-command.ts";
@@ -23,8 +23,15 @@ import { handoverTargets } from "./handover-targets.ts";
 /** Rules told with a stored message: enough to see why, and no more than a message may cost. */
 const TOLD_RULES = 100;
 
+/** What comes with a message of a program that speaks with an agent as with a model. Its text is no command, whatever it says. */
+export interface Brought {
+  readonly request: RunRequest;
+  /** The conversation it belongs to; absent: that of its address. */
+  readonly sessionKey?: string;
+}
+
 /** `poster`: whose token handed it in. */
-export type Accept = (message: InboundMessage, poster?: Caller) => Promise<Admission>;
+export type Accept = (message: InboundMessage, poster?: Caller, brought?: Brought) => Promise<Admission>;
 
 export interface IntakeCommands extends Omit<CommandParts, "store"> {
   /** Turns here end at once when they are stopped. */
@@ -40,7 +47,7 @@ export function intake(
   commands: IntakeCommands,
 ): Accept {
   const parts: CommandParts = { store, ...commands };
-  return async (message, poster) => {
+  return async (message, poster, brought) => {
     const address = addressOf(message);
     const revision = agents.current;
     const { router, sessionKeys, settings } = revision;
@@ -52,11 +59,12 @@ export function intake(
       address,
       text: message.text,
       decision,
-      sessionKey: decision.agent === null ? null : sessionKeys.keyFor(decision.agent, address),
+      sessionKey: decision.agent === null ? null : (brought?.sessionKey ?? sessionKeys.keyFor(decision.agent, address)),
       targets: message.agent === undefined ? handoverTargets(revision, address) : null,
       refusalBy: (agent) => refusalBy(revision, agent),
+      ...(brought ? { request: brought.request } : {}),
     };
-    const isThere = decision.agent !== null && revision.agents.has(decision.agent);
+    const isThere = !brought && decision.agent !== null && revision.agents.has(decision.agent);
     const command = isThere ? chooseCommand(parseCommand(message.text)) : undefined;
     if (!command) return admitMessage(store, newId, reached, admitted);
     const { admission, stopped } = await answerCommand(store, newId, reached, commandMessage(command, parts, admitted, revision, poster));

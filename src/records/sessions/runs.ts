@@ -1,7 +1,7 @@
 import type { Run } from "../../contract/wire.ts";
 import type { Address } from "../../deciders/routing/address.ts";
 import type { RouteDecision } from "../../deciders/routing/route.ts";
-import type { ModelUsage } from "../../kernel/model.ts";
+import type { ModelCall, ModelMessage, ModelSettings, ModelUsage, ToolOffer } from "../../kernel/model.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
 
 /**
@@ -23,6 +23,20 @@ export interface NewRun {
   readonly refusal: RunError | null;
   /** Of its session, when it was admitted. */
   readonly epoch?: number;
+  readonly request?: RunRequest;
+}
+
+/** What whoever asked has brought beside the message. */
+export interface RunRequest {
+  /** The conversation, the message at its end; null: that of the session. With one of its own, a run leaves nothing in a session. */
+  readonly messages: readonly ModelMessage[] | null;
+  /** Told after what the agent itself is told. */
+  readonly instructions: string | null;
+  /** Tools that whoever asked answers himself: a turn that calls one ends with these calls as its reply. */
+  readonly tools: readonly ToolOffer[];
+  readonly settings: ModelSettings;
+  /** Of everything that was sent, to know the same request again. */
+  readonly hash: string;
 }
 
 /** A command: answered as soon as it is admitted. `error`: what was wrong with it, for programs; the reply tells it to people. */
@@ -49,6 +63,7 @@ export interface RunInput {
   readonly epoch: number;
   /** The session's own model, if it has one. */
   readonly model: string | null;
+  readonly request?: RunRequest;
 }
 
 interface RunRow {
@@ -59,6 +74,7 @@ interface RunRow {
   readonly address: string;
   readonly input: string;
   readonly reply: string | null;
+  readonly reply_calls: string | null;
   readonly decision: string;
   readonly usage: string | null;
   readonly error: string | null;
@@ -68,9 +84,10 @@ interface RunRow {
 
 export async function addRun(tx: Tx, run: NewRun): Promise<void> {
   const error = run.refusal && JSON.stringify(run.refusal);
-  await tx.run`insert into runs (id, agent, session_key, status, address, input, decision, error, created_at, ended_at, epoch)
+  await tx.run`insert into runs (id, agent, session_key, status, address, input, decision, error, created_at, ended_at, epoch, request)
     values (${run.id}, ${run.agent}, ${run.sessionKey}, ${run.refusal ? "refused" : "queued"}, ${JSON.stringify(run.address)}, ${run.input},
-      ${JSON.stringify(run.decision)}, ${error}, now_ms(), case when cast(${error} as text) is null then null else now_ms() end, ${run.epoch ?? 1})`;
+      ${JSON.stringify(run.decision)}, ${error}, now_ms(), case when cast(${error} as text) is null then null else now_ms() end, ${run.epoch ?? 1},
+      ${run.request ? JSON.stringify(run.request) : null})`;
 }
 
 export async function addAnsweredRun(tx: Tx, run: AnsweredRun): Promise<void> {
@@ -98,8 +115,16 @@ export async function requeueRun(tx: Tx, id: string): Promise<void> {
   await tx.run`update runs set status = 'queued' where id = ${id} and status in ('running', 'waiting')`;
 }
 
-export async function completeRun(tx: Tx, id: string, reply: string, usage: ModelUsage | null): Promise<void> {
-  await tx.run`update runs set status = 'completed', reply = ${reply}, usage = ${usage && JSON.stringify(usage)}, ended_at = now_ms() where id = ${id}`;
+/** `calls`: of tools that whoever asked answers himself. */
+export async function completeRun(
+  tx: Tx,
+  id: string,
+  reply: string,
+  usage: ModelUsage | null,
+  calls: readonly ModelCall[] = [],
+): Promise<void> {
+  await tx.run`update runs set status = 'completed', reply = ${reply}, usage = ${usage && JSON.stringify(usage)},
+    reply_calls = ${calls.length === 0 ? null : JSON.stringify(calls)}, ended_at = now_ms() where id = ${id}`;
 }
 
 export async function failRun(tx: Tx, id: string, error: RunError): Promise<void> {
@@ -114,7 +139,7 @@ export async function readRun(reads: Reads, id: string): Promise<Run | undefined
       agent: row.agent,
       sessionKey: row.session_key,
       status: row.status,
-      reply: row.reply === null ? null : { text: row.reply },
+      reply: row.reply === null ? null : replyOf(row.reply, row.reply_calls),
       decision: JSON.parse(row.decision),
       usage: row.usage === null ? null : JSON.parse(row.usage),
       error: row.error === null ? null : JSON.parse(row.error),
@@ -126,15 +151,20 @@ export async function readRun(reads: Reads, id: string): Promise<Run | undefined
 
 /** Undefined also for a refused run: nobody will take a turn for it. */
 export async function readRunInput(reads: Reads, id: string): Promise<RunInput | undefined> {
-  const row = await reads.get<RunRow & { readonly epoch: number; readonly model: string | null }>`
-    select r.id, r.agent, r.session_key, r.address, r.input, r.epoch, s.model from runs as r
+  const row = await reads.get<RunRow & { readonly epoch: number; readonly model: string | null; readonly request: string | null }>`
+    select r.id, r.agent, r.session_key, r.address, r.input, r.epoch, r.request, s.model from runs as r
     left join sessions as s on s.session_key = r.session_key where r.id = ${id}`;
   if (!row || row.agent === null || row.session_key === null) return undefined;
   const { agent, session_key: sessionKey, input, epoch, model } = row;
-  return { id: row.id, agent, sessionKey, address: JSON.parse(row.address), input, epoch, model };
+  const request = row.request === null ? {} : { request: JSON.parse(row.request) as RunRequest };
+  return { id: row.id, agent, sessionKey, address: JSON.parse(row.address), input, epoch, model, ...request };
+}
+
+function replyOf(text: string, calls: string | null): NonNullable<Run["reply"]> {
+  return calls === null ? { text } : { text, calls: JSON.parse(calls) as ModelCall[] };
 }
 
 function rowOf(reads: Reads, id: string): Promise<RunRow | undefined> {
-  return reads.get<RunRow>`select id, agent, session_key, status, address, input, reply, decision, usage, error, created_at, ended_at
+  return reads.get<RunRow>`select id, agent, session_key, status, address, input, reply, reply_calls, decision, usage, error, created_at, ended_at
     from runs where id = ${id}`;
 }
