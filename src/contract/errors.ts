@@ -154,6 +154,14 @@ export const ERRORS = {
     "The daemon died while the call ran: look at the outside world before it is made again.",
   ),
   "tool.unavailable": entry(503, 1, "operator", "later", "See `guildhall doctor`; the other tools work."),
+  "memory.full": entry(413, 1, "caller", "never", "Forget notes that are no longer needed, then save again."),
+  "web.refused": entry(
+    403,
+    1,
+    "caller",
+    "never",
+    "Ask for a public http or https address; the operator may list others under `web.private_hosts`.",
+  ),
   "turn.too_many_steps": entry(422, 1, "caller", "never", "Ask for less at once, or raise `max_steps`."),
   "turn.repeating": entry(
     422,

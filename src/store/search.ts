@@ -1,11 +1,11 @@
 import { encodeScope, type Scope, scopeUpperBound } from "../kernel/scope.ts";
 import { TimeSlice } from "../kernel/time-slice.ts";
-import type { Engine, Tx } from "./engine.ts";
+import type { Engine, Reads, Tx } from "./engine.ts";
 import { scopeKey } from "./keys.ts";
 import { operatorQuery, plainQuery, type SearchNode, toFts5, toTsquery } from "./search-query.ts";
 import { snippetOf } from "./search-snippet.ts";
 import { indexedTerms, termsOf } from "./search-terms.ts";
-import { SqlFragment, sql } from "./sql.ts";
+import { code, list, SqlFragment, sql } from "./sql.ts";
 import { tsvectorOf } from "./tsvector.ts";
 
 export interface SearchDocument {
@@ -19,6 +19,10 @@ export interface SearchDocument {
 export interface SearchRequest {
   readonly collection: string;
   readonly scopes: readonly Scope[];
+  /** What of these scopes is left out. */
+  readonly except?: Scope;
+  /** Documents that lie exactly here are looked through too. */
+  readonly exactly?: readonly Scope[];
   readonly text: string;
   readonly limit: number;
   /** `all` (default): every word; `any`: at least one; `operators`: the text is in the query syntax. */
@@ -75,11 +79,12 @@ export class Search {
     return true;
   }
 
-  async find(request: SearchRequest): Promise<SearchHit[]> {
+  /** `reads`: the open transaction, where what is found decides about a write. */
+  async find(request: SearchRequest, reads: Reads = this.#engine.reads): Promise<SearchHit[]> {
     const match = request.match ?? "all";
     const node = match === "operators" ? operatorQuery(request.text) : plainQuery(request.text, match);
-    if (!node || request.scopes.length === 0) return [];
-    const rows = await this.#rows(node, request.collection, within(request.scopes), request.limit);
+    if (!node || (request.scopes.length === 0 && !request.exactly?.length)) return [];
+    const rows = await this.#rows(reads, node, request.collection, within(request), request.limit);
     const words = new Set(termsOf(request.text));
     const slice = new TimeSlice();
     const hits: SearchHit[] = [];
@@ -91,20 +96,27 @@ export class Search {
     return hits;
   }
 
-  #rows(node: SearchNode, collection: string, scopes: SqlFragment, limit: number): Promise<HitRow[]> {
+  #rows(reads: Reads, node: SearchNode, collection: string, scopes: SqlFragment, limit: number): Promise<HitRow[]> {
     if (this.#engine.dialect.name === "postgres") {
-      return this.#engine.reads.all<HitRow>`
+      return reads.all<HitRow>`
         select id, body, ts_rank_cd(terms, query, 1) as score, at from documents, cast(${toTsquery(node)} as tsquery) as query
         where terms @@ query and collection = ${collection} and ${scopes} order by score desc, at desc, doc desc limit ${limit}`;
     }
-    return this.#engine.reads.all<HitRow>`
+    return reads.all<HitRow>`
       select id, body, -bm25(document_terms) as score, at from document_terms join documents on documents.doc = document_terms.rowid
       where document_terms match ${toFts5(node)} and collection = ${collection} and ${scopes}
       order by score desc, at desc, documents.doc desc limit ${limit}`;
   }
 }
 
-function within(scopes: readonly Scope[]): SqlFragment {
-  const ranges = scopes.map(encodeScope).map((prefix) => sql`(scope >= ${prefix} and scope < ${scopeUpperBound(prefix)})`);
-  return new SqlFragment(["(", ...ranges.slice(1).map(() => " or "), ")"], ranges);
+function within({ scopes, except, exactly = [] }: SearchRequest): SqlFragment {
+  const ranges = scopes.map(inRange);
+  const wide = ranges.length === 0 ? code("1 = 0") : new SqlFragment(["(", ...ranges.slice(1).map(() => " or "), ")"], ranges);
+  const narrowed = except === undefined ? wide : sql`(${wide} and not ${inRange(except)})`;
+  return exactly.length === 0 ? narrowed : sql`(${narrowed} or scope in ${list(exactly.map(encodeScope))})`;
+}
+
+function inRange(scope: Scope): SqlFragment {
+  const prefix = encodeScope(scope);
+  return sql`(scope >= ${prefix} and scope < ${scopeUpperBound(prefix)})`;
 }

@@ -15,6 +15,17 @@ export type ScopesConfig = Pick<Config, "dm_scope" | "group_scope" | "identities
 
 export const DEFAULT_SCOPES: SessionScopes = { dmScope: "per-channel-peer", groupScope: "chat", identityOf: () => null };
 
+/** Somebody as a platform knows them. */
+export interface PersonId {
+  readonly platform: string;
+  readonly peer: string;
+}
+
+function personId(linked: string): PersonId {
+  const colon = linked.indexOf(":");
+  return { platform: linked.slice(0, colon), peer: linked.slice(colon + 1) };
+}
+
 const PLAIN = /^[\w-]*$/;
 
 /** Keys as the config says, by what the agent itself says first. */
@@ -37,6 +48,15 @@ export class SessionKeys {
     });
   }
 
+  /** Every id of the person behind one: those that the operator has linked with it, and always itself. */
+  idsOf({ platform, peer }: Pick<Address, "platform" | "peer">): readonly PersonId[] {
+    const own = { platform, peer };
+    const name = this.#linkedName(platform, peer);
+    if (name === null) return [own];
+    const linked = (this.#config.identities[name] ?? []).map(personId);
+    return [own, ...linked.filter((id) => id.platform !== platform || id.peer !== peer)];
+  }
+
   #linkedName(platform: string, peer: string): string | null {
     // Linked ids end their platform at the first ":", so that another platform with one in its name is nobody they mean.
     return platform.includes(":") ? null : (this.#nameOf.get(`${platform}:${peer}`) ?? null);
@@ -48,15 +68,15 @@ export class SessionKeys {
  * conversations one.
  */
 export function sessionKey(agent: string, address: Address, scopes: SessionScopes = DEFAULT_SCOPES): string {
-  return `agent:${encoded(agent)}:${address.chatType === "dm" ? directKey(address, scopes) : placeKey(address, scopes.groupScope)}`;
+  return `agent:${encodedPart(agent)}:${address.chatType === "dm" ? directKey(address, scopes) : placeKey(address, scopes.groupScope)}`;
 }
 
 function placeKey({ platform, account, chatType, chat, topic, peer }: Address, groupScope: GroupScope): string {
-  let key = encoded(platform);
-  if (account !== "default") key += `:${encoded(account)}`;
-  key += `:${chatType}:${encoded(chat)}`;
-  if (topic !== null) key += `:topic:${encoded(topic)}`;
-  if (groupScope === "per-peer") key += `:peer:${encoded(peer)}`;
+  let key = encodedPart(platform);
+  if (account !== "default") key += `:${encodedPart(account)}`;
+  key += `:${chatType}:${encodedPart(chat)}`;
+  if (topic !== null) key += `:topic:${encodedPart(topic)}`;
+  if (groupScope === "per-peer") key += `:peer:${encodedPart(peer)}`;
   return key;
 }
 
@@ -65,11 +85,11 @@ function directKey({ platform, account, peer }: Address, { dmScope, identityOf }
     case "main":
       return "main";
     case "per-peer":
-      return `dm:${encoded(personOf(identityOf(platform, peer), platform, peer))}`;
+      return `dm:${encodedPart(personOf(identityOf(platform, peer), platform, peer))}`;
     case "per-channel-peer":
-      return `${encoded(platform)}:dm:${encoded(peer)}`;
+      return `${encodedPart(platform)}:dm:${encodedPart(peer)}`;
     case "per-account-channel-peer":
-      return `${encoded(platform)}:${encoded(account)}:dm:${encoded(peer)}`;
+      return `${encodedPart(platform)}:${encodedPart(account)}:dm:${encodedPart(peer)}`;
   }
 }
 
@@ -83,6 +103,6 @@ function withoutColon(text: string): string {
 }
 
 /** Looking whether there is anything to encode is several times quicker than encoding, and there seldom is. */
-function encoded(part: string): string {
+export function encodedPart(part: string): string {
   return PLAIN.test(part) ? part : encodeURIComponent(part);
 }

@@ -9,9 +9,12 @@ import type {
   TranscriptPage,
   transcriptQuery,
 } from "../../contract/sessions.ts";
+import type { SessionReach } from "../../deciders/routing/session-reach.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
-import { code, list, type SqlFragment, sql } from "../../store/sql.ts";
+import type { Scope } from "../../kernel/scope.ts";
+import type { SearchRequest } from "../../store/search.ts";
+import { code, list, SqlFragment, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { fitting, TRANSCRIPT_DOCUMENTS } from "./transcript.ts";
 import { type SeeingAgents, sees, visibleAgents } from "./viewer.ts";
@@ -35,6 +38,12 @@ interface EntryRow {
   readonly run_id: string;
   readonly at: number;
 }
+
+/** How many sessions a turn looks through. */
+const REACHED = 500;
+/** Every part of a key is encoded, so that none of these is a part of somebody's making. */
+const SHARED_KEYS = code(`(session_key like '%:group:%' or session_key like '%:channel:%')
+  and session_key not like '%:dm:%' and session_key not like '%:peer:%'`);
 
 /** Conversations, as somebody may see them. What one may not see does not exist for one. */
 export class Sessions {
@@ -75,13 +84,24 @@ export class Sessions {
   async search(caller: Caller, { q, limit, agent, syntax }: SessionSearch): Promise<SessionHits> {
     const visible = visibleAgents(caller, this.#agents);
     const wanted = agent === undefined ? visible : sees(visible, agent) ? [agent] : [];
-    const found = await this.#store.search.find({
-      collection: TRANSCRIPT_DOCUMENTS,
-      scopes: wanted === "all" ? [["agent"]] : wanted.map((each) => ["agent", each]),
-      text: q,
-      limit,
-      match: syntax === "operators" ? "operators" : "all",
-    });
+    return this.#found({ scopes: agentScopes(wanted), text: q, limit, match: syntax === "operators" ? "operators" : "all" });
+  }
+
+  /** The same for a turn: only what may be heard in its conversation. Of its agent's sessions the newest that may, so many at most. */
+  async searchFrom(caller: Caller, reach: SessionReach, text: string, limit: number): Promise<SessionHits> {
+    const visible = visibleAgents(caller, this.#agents);
+    if (!sees(visible, reach.agent)) return { hits: [] };
+    const others = reach.others ? agentScopes(visible === "all" ? "all" : visible.filter((each) => each !== reach.agent)) : [];
+    const rows = await this.#store.read.all<{ session_key: string }>`select session_key from sessions
+      where agent = ${reach.agent} and ${reached(reach)} order by last_at desc, session_key desc limit ${REACHED}`;
+    const exactly = rows.map((row) => ["agent", reach.agent, row.session_key]);
+    const request = { scopes: others, except: ["agent", reach.agent], exactly, text, limit };
+    const whole = await this.#found({ ...request, match: "all" });
+    return whole.hits.length > 0 ? whole : this.#found({ ...request, match: "any" });
+  }
+
+  async #found(request: Omit<SearchRequest, "collection">): Promise<SessionHits> {
+    const found = await this.#store.search.find({ collection: TRANSCRIPT_DOCUMENTS, ...request });
     const hits: SessionHits["hits"] = [];
     for (const { id, snippet, score } of found) {
       const at = id.indexOf("@");
@@ -93,6 +113,23 @@ export class Sessions {
     }
     return { hits };
   }
+}
+
+function agentScopes(agents: "all" | readonly string[]): Scope[] {
+  return agents === "all" ? [["agent"]] : agents.map((each) => ["agent", each]);
+}
+
+/** Compared letter by letter: `like` does not tell large letters from small ones on SQLite, so that it may only leave out. */
+function reached({ keys, shapes, shared }: SessionReach): SqlFragment {
+  const conditions = [
+    sql`session_key in ${list(keys)}`,
+    ...shapes.map(
+      ({ begins, ends }) => sql`(session_key >= ${begins} and session_key < ${`${begins}\u{10FFFF}`}
+        and substr(session_key, length(session_key) - ${ends.length - 1}) = ${ends})`,
+    ),
+    ...(shared === null ? [] : [sql`(session_key >= ${shared} and session_key < ${`${shared}\u{10FFFF}`} and ${SHARED_KEYS})`]),
+  ];
+  return new SqlFragment(["(", ...conditions.slice(1).map(() => " or "), ")"], conditions);
 }
 
 function ofAgents(visible: "all" | readonly string[], wanted: string | undefined): SqlFragment {

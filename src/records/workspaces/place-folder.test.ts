@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { placeFolder } from "./place-folder.ts";
+import { placeFolder } from "../../kernel/place-folder.ts";
 import { Workspaces } from "./workspaces.ts";
 
 const SEED = 20_261_115;

@@ -7,7 +7,7 @@ import type { NewId } from "../../kernel/ids.ts";
 import { type SharedFolder, type Surroundings, sharedFolder } from "../../settings/shared-paths.ts";
 import { Directory, during } from "./directory.ts";
 import { type JailKind, jailKind } from "./jail-kind.ts";
-import { type Place, placeFolder } from "./place-folder.ts";
+import { type Place, placeFolder } from "../../kernel/place-folder.ts";
 import { codeOf } from "./refusals.ts";
 import { type Root, WORKSPACE_LIMITS, type WorkspaceLimits } from "./roots.ts";
 import { openShared } from "./shared-root.ts";

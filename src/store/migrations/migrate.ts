@@ -14,6 +14,10 @@ import { guests } from "./008-guests.ts";
 import { tenants } from "./009-tenants.ts";
 import { conversations } from "./010-conversations.ts";
 import { journal } from "./011-journal.ts";
+import { usage } from "./012-usage.ts";
+import { memory } from "./013-memory.ts";
+import { mailLabels } from "./014-mail-labels.ts";
+import { mcpPins } from "./015-mcp-pins.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -28,6 +32,10 @@ export const MIGRATIONS: readonly Migration[] = [
   tenants,
   conversations,
   journal,
+  usage,
+  memory,
+  mailLabels,
+  mcpPins,
 ];
 
 interface Applied {

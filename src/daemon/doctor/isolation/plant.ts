@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Approvals } from "../../../records/access/approvals.ts";
-import type { Place } from "../../../records/workspaces/place-folder.ts";
+import type { Place } from "../../../kernel/place-folder.ts";
 import type { Workspace } from "../../../records/workspaces/workspace.ts";
 import { type WorkspaceOwner, Workspaces } from "../../../records/workspaces/workspaces.ts";
 import { Actor } from "./actor.ts";

@@ -1,6 +1,6 @@
-import { sha256 } from "../../kernel/canonical-json.ts";
+import { sha256 } from "./canonical-json.ts";
 
-/** Where a conversation takes place, as far as it decides about files. */
+/** Where a conversation takes place, as far as it decides about files and memory. */
 export interface Place {
   readonly platform: string;
   readonly account: string;
@@ -17,10 +17,11 @@ const MAX_PART = 56;
  */
 export function placeFolder({ platform, account, chat, topic }: Place, scope: "chat" | "topic"): string {
   const parts = [platform, account, chat, ...(scope === "topic" && topic !== null ? [topic] : [])];
-  return parts.map(encoded).join("+");
+  return parts.map(shortName).join("+");
 }
 
-function encoded(part: string): string {
+/** One part of it. Never empty for a text that is not, and never longer than a key can bear. */
+export function shortName(part: string): string {
   const written = Array.from(Buffer.from(part, "utf8"), (byte) => {
     const letter = String.fromCharCode(byte);
     return /[a-z0-9_-]/.test(letter) ? letter : `~${byte.toString(16).padStart(2, "0")}`;
