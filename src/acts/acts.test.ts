@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { commitAnswer } from "../../test/commit-answer.ts";
 import { configSchema } from "../contract/config.ts";
 import type { Admission } from "../contract/wire.ts";
 import type { Address } from "../deciders/routing/address.ts";
@@ -12,6 +13,7 @@ import { systemClock } from "../kernel/clock.ts";
 import { noCrashPoints } from "../kernel/crash-points.ts";
 import { Failure } from "../kernel/failure.ts";
 import { idSource } from "../kernel/ids.ts";
+import type { ModelUsage } from "../kernel/model.ts";
 import { systemRandom } from "../kernel/random.ts";
 import { readReply } from "../records/sessions/outbox.ts";
 import { type RunInput, readRun, readRunInput } from "../records/sessions/runs.ts";
@@ -20,7 +22,6 @@ import { openStore, type Store } from "../store/store.ts";
 import type { ClaimedWork } from "../store/work-queue.ts";
 import { admitMessage } from "./admit-message.ts";
 import { beginTurn } from "./begin-turn.ts";
-import { commitTurn } from "./commit-turn.ts";
 import { failDeadTurn, failTurn } from "./fail-turn.ts";
 import { abandonDelivery, markSent } from "./settle-delivery.ts";
 import { DELIVERY_WORK, type DeliveryPayload, TURN_WORK } from "./work-kinds.ts";
@@ -50,6 +51,9 @@ async function claim(kind: string, ttlMs = 60_000): Promise<ClaimedWork> {
   return item as ClaimedWork;
 }
 
+const commit = (item: ClaimedWork, run: RunInput, text: string, usage: ModelUsage | null, causedBy: number): Promise<void> =>
+  commitAnswer(store, newId, item, run, { text, usage }, causedBy);
+
 const input = async (admission: Admission) => (await readRunInput(store.read, admission.runId)) as RunInput;
 const eventsOf = async (runId: string) => (await store.ledger.read(0, 1_000, ["run", runId])).map((event) => event.type);
 
@@ -60,11 +64,11 @@ test("a message becomes a run and a row of work, and its reply an outbox row tha
 
   const item = await claim(TURN_WORK);
   const run = await input(admission);
-  const started = await beginTurn(store, item, run, "offline/demo");
+  const started = await beginTurn(store, item, run, "offline/demo", null);
   expect(await readRun(store.read, run.id)).toMatchObject({ status: "running" });
 
   const usage = { inputTokens: 1, outputTokens: 2 };
-  await commitTurn(store, newId, noCrashPoints, item, run, { text: "hi", usage }, started);
+  await commit(item, run, "hi", usage, started);
   expect(await readRun(store.read, run.id)).toMatchObject({ status: "completed", reply: { text: "hi" }, usage, error: null });
   expect(await readTranscript(store.read, run.sessionKey, run.epoch, 10)).toEqual([
     { role: "user", text: "hello" },
@@ -76,7 +80,14 @@ test("a message becomes a run and a row of work, and its reply an outbox row tha
   expect(await readReply(store.read, payload.replyId)).toMatchObject({ state: "pending", text: "hi" });
   await markSent(store, delivery, payload, "test");
   expect(await readReply(store.read, payload.replyId)).toMatchObject({ state: "sent" });
-  expect(await eventsOf(run.id)).toEqual(["message.admitted", "route.decided", "turn.started", "turn.completed", "reply.sent"]);
+  expect(await eventsOf(run.id)).toEqual([
+    "message.admitted",
+    "route.decided",
+    "turn.started",
+    "model.answered",
+    "turn.completed",
+    "reply.sent",
+  ]);
   expect(await store.queue.counts()).toEqual({});
 });
 
@@ -140,10 +151,9 @@ test("an owner that was overtaken commits nothing at all", async () => {
   const stale = await claim(TURN_WORK);
   await store.queue.handBack([stale]);
   const current = await claim(TURN_WORK);
-  const outcome = { text: "stale", usage: null };
-  await expect(commitTurn(store, newId, noCrashPoints, stale, run, outcome, 1)).rejects.toMatchObject({ code: "fence.stale" });
+  await expect(commit(stale, run, "stale", null, 1)).rejects.toMatchObject({ code: "fence.stale" });
   await expect(failTurn(store, stale, run, new Failure("model.failed", "x"), 1)).rejects.toMatchObject({ code: "fence.stale" });
-  await expect(beginTurn(store, stale, run, "offline/demo")).rejects.toMatchObject({ code: "fence.stale" });
+  await expect(beginTurn(store, stale, run, "offline/demo", null)).rejects.toMatchObject({ code: "fence.stale" });
   expect(await readTranscript(store.read, run.sessionKey, run.epoch, 10)).toEqual([]);
   expect(await readRun(store.read, run.id)).toMatchObject({ status: "queued", reply: null });
   await store.queue.settleAll([current]);
@@ -185,7 +195,7 @@ test("a turn whose owners all disappeared becomes a failed run, once", async () 
 
 test("a delivery whose owners all disappeared leaves its reply unknown, not sent", async () => {
   const run = await input(await admit("silent"));
-  await commitTurn(store, newId, noCrashPoints, await claim(TURN_WORK), run, { text: "hi", usage: null }, 1);
+  await commit(await claim(TURN_WORK), run, "hi", null, 1);
   const delivery = await claim(DELIVERY_WORK);
   await store.transact("die", (tx) => tx.run`update work set lease_until = 0, attempts = max_attempts where id = ${delivery.id}`);
   await store.queue.reap();

@@ -1,3 +1,4 @@
+import { forgetContext } from "../records/journal/contexts.ts";
 import { readRunInput, requeueRun } from "../records/sessions/runs.ts";
 import type { Store } from "../store/store.ts";
 import { TURN_WORK, type TurnPayload } from "./work-kinds.ts";
@@ -17,6 +18,7 @@ export async function restartTurns(store: Store, agent: string, by: string): Pro
         if (run?.agent !== agent) continue;
         await store.queue.handBackIn(tx, [item]);
         await requeueRun(tx, runId);
+        await forgetContext(tx, runId);
         await store.ledger.append(tx, { type: "turn.restarted", actor: by, subject: ["run", runId], causedBy, data: { agent } });
         restarted.push(runId);
       }

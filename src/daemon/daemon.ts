@@ -2,6 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { modelRegistry, type Provider } from "../abilities/models/model-registry.ts";
 import { offlineProvider } from "../abilities/models/offline-model.ts";
 import { redactedModels } from "../abilities/models/redacted-models.ts";
+import type { Tool } from "../abilities/tools/tool.ts";
+import { Toolbox } from "../abilities/tools/toolbox.ts";
 import { decideDue } from "../acts/decide-due.ts";
 import { sweepGuests } from "../acts/end-guest.ts";
 import { DELIVERY_WORK, TURN_WORK } from "../acts/work-kinds.ts";
@@ -32,6 +34,8 @@ import { Sessions } from "../records/sessions/sessions.ts";
 import type { Whereabouts } from "../settings/home.ts";
 import { openStore } from "../store/store.ts";
 import { LiveHub } from "../turns/live-hub.ts";
+import type { ContextSources } from "../turns/open-turn.ts";
+import { personalitySource } from "../turns/personality-source.ts";
 import { TurnsHere } from "../turns/turns-here.ts";
 import { type AgentSummary, summaryOf } from "./agent-summary.ts";
 import { removeDaemonFile, writeDaemonFile } from "./daemon-file.ts";
@@ -52,6 +56,8 @@ export interface DaemonOptions extends Whereabouts {
   readonly reached?: ReachedPoint;
   /** Models besides our own: of the program around us, or of a self-test. */
   readonly providers?: readonly Provider[];
+  /** Tools of the program around us, under the same rules as ours. */
+  readonly tools?: readonly Tool[];
   readonly observe?: ObserveConfig;
 }
 
@@ -114,7 +120,24 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const approvals = new Approvals(store, newId);
   const live = new LiveHub();
   const running = new TurnsHere();
-  const turn = takeTurn({ store, agents, personalities, models, live, running, newId, reached, turnMs: TURN_MS });
+  const toolbox = new Toolbox([], options.tools ?? [], [], log);
+  const sources: ContextSources = { system: [personalitySource(personalities)], recalled: [] };
+  const turn = takeTurn({
+    store,
+    agents,
+    models,
+    toolbox,
+    approvals,
+    sources,
+    live,
+    running,
+    newId,
+    reached,
+    clock: systemClock,
+    redaction,
+    spill: async () => null,
+    turnMs: TURN_MS,
+  });
   const handlers = { [TURN_WORK]: turn, [DELIVERY_WORK]: deliverReply(store) };
   const dispatcher = new Dispatcher({ queue: store.queue, owner: node, handlers, log, limit: TURNS_AT_ONCE, leaseMs: LEASE_MS });
   const upkeep = new Upkeep(store, node, log, [

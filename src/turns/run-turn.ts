@@ -1,40 +1,181 @@
+import { type CallParts, type Settled, settleCall, type TurnOfCalls } from "../abilities/tools/settle-call.ts";
+import type { TurnJournal } from "../acts/turn-journal.ts";
+import type { AskedCall } from "../acts/wait-turn.ts";
 import { Failure } from "../kernel/failure.ts";
-import type { Model, ModelRequest, ModelUsage } from "../kernel/model.ts";
+import type { Model, ModelCall, ModelPrice } from "../kernel/model.ts";
+import type { CallRecord, CallResult } from "../records/journal/calls.ts";
+import type { Response, Step } from "../records/journal/steps.ts";
+import { askModel, type Emit } from "./ask-model.ts";
+import { repetitionOf } from "./repetition.ts";
+import { type Opening, requestOf } from "./request-of.ts";
 
-/** A model that does not stop must not fill the memory. */
-const MAX_REPLY_CHARACTERS = 1_000_000;
-
-export interface Answer {
-  readonly text: string;
-  readonly usage: ModelUsage | null;
+export interface Turn {
+  readonly model: Model;
+  readonly opening: Opening;
+  /** What was done by attempts before this one. */
+  readonly done: readonly Step[];
+  readonly maxSteps: number;
+  readonly journal: TurnJournal;
+  readonly calls: TurnOfCalls;
+  readonly callParts: CallParts;
+  /** Tools of whoever asked: the turn ends with calls of them. */
+  readonly callerTools: ReadonlySet<string>;
+  readonly signal: AbortSignal;
+  readonly emit: Emit;
+  priceOf(name: string): ModelPrice | null;
+  /** Before the model is asked: reserves what it may cost. Throws `budget.exceeded`. */
+  reserve(step: number, request: ReturnType<typeof requestOf>): Promise<void>;
+  /** Takes in what reached the turn since, and shortens what has become too long. Answers the steps it has added. */
+  between(steps: readonly Step[]): Promise<readonly Step[]>;
 }
 
-/** The agent loop: a function of the context alone. Nothing it does outlives it; what comes of its answer is the caller's commit. */
-export async function runTurn(model: Model, context: ModelRequest, emit: (text: string) => void, signal: AbortSignal): Promise<Answer> {
-  try {
-    return await answer(model, context, emit, signal);
-  } catch (error) {
-    if (signal.aborted || error instanceof Failure) throw error;
-    throw new Failure("model.failed", `${model.name} failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
-  }
-}
-
-async function answer(model: Model, context: ModelRequest, emit: (text: string) => void, signal: AbortSignal): Promise<Answer> {
-  let text = "";
-  let usage: ModelUsage | null = null;
-  for await (const chunk of model.stream(context, signal)) {
-    signal.throwIfAborted();
-    if (chunk.kind === "usage") {
-      usage = chunk.usage;
-      continue;
+export type TurnEnd =
+  /** `last`: the answer that ends it, not recorded yet: its record and the end of the turn are one. */
+  | {
+      readonly kind: "answered";
+      readonly text: string;
+      readonly steps: readonly Step[];
+      readonly last: Last | null;
+      readonly calls: readonly ModelCall[];
     }
-    if (chunk.kind !== "text") continue;
-    // No database text can hold it, and no reader would miss it.
-    const piece = chunk.text.replaceAll("\0", "");
-    text += piece;
-    if (text.length > MAX_REPLY_CHARACTERS)
-      throw new Failure("model.failed", `${model.name} answered more than ${MAX_REPLY_CHARACTERS} characters`);
-    emit(piece);
+  | { readonly kind: "waits"; readonly asked: readonly AskedCall[] };
+
+export interface Last {
+  readonly step: number;
+  readonly response: Response;
+}
+
+const LAST_WORDS =
+  "[from the gateway] You have reached the limit of steps for this turn. Answer now with what you have, without calling tools; say what is left undone.";
+
+/**
+ * The agent loop: ask, do what was asked for, ask again. It goes on from wherever an attempt before it has come: an answer that was recorded
+ * is not asked for again, and a call with a result is not made again.
+ */
+export async function runTurn(turn: Turn): Promise<TurnEnd> {
+  let steps = turn.done;
+  for (;;) {
+    const newest = steps.at(-1);
+    if (newest?.kind === "response") {
+      const outcome = await settleAll(turn, newest, steps);
+      if (outcome.kind !== "goes on") return outcome;
+      steps = [...steps.slice(0, -1), { ...newest, calls: outcome.calls }];
+    }
+    // Before the first answer the message itself is new enough.
+    if (newest !== undefined) steps = [...steps, ...(await turn.between(steps))];
+    const step = (steps.at(-1)?.step ?? 0) + 1;
+    const response = await ask(turn, steps, step);
+    if (response.calls.length === 0) return { kind: "answered", text: response.text, steps, last: { step, response }, calls: [] };
+    await turn.journal.response(step, response);
+    steps = [...steps, { kind: "response", step, response, calls: [], labels: [], at: 0 }];
   }
-  return { text, usage };
+}
+
+async function ask(turn: Turn, steps: readonly Step[], step: number): Promise<Response> {
+  const asked = steps.filter(({ kind }) => kind === "response").length;
+  const request = requestOf(turn.opening, steps);
+  const isLast = asked >= turn.maxSteps;
+  const whole = isLast
+    ? {
+        ...request,
+        messages: [...request.messages, { role: "user" as const, text: LAST_WORDS }],
+        settings: { ...request.settings, toolChoice: "none" as const },
+      }
+    : request;
+  await turn.reserve(step, whole);
+  const response = await askModel(turn.model, whole, turn.priceOf, turn.emit, turn.signal);
+  if (isLast && response.calls.length > 0) throw new Failure("turn.too_many_steps", `the turn did not end within ${turn.maxSteps} steps`);
+  return response;
+}
+
+type Outcome = TurnEnd | { readonly kind: "goes on"; readonly calls: readonly CallRecord[] };
+
+/** Makes the calls of an answer. Those that change nothing run side by side, the others one after another, in the order of the answer. */
+async function settleAll(turn: Turn, step: Step & { readonly kind: "response" }, steps: readonly Step[]): Promise<Outcome> {
+  const { calls } = step.response;
+  const results: (Settled | null)[] = calls.map(() => null);
+  const callers = calls.filter(({ tool }) => turn.callerTools.has(tool));
+  let together: Promise<void>[] = [];
+  for (const [place, call] of calls.entries()) {
+    if (turn.callerTools.has(call.tool)) continue;
+    const record = step.calls.find((each) => each.place === place);
+    const one = async (): Promise<void> => {
+      results[place] = await settleOne(turn, step, place, call, record, steps);
+    };
+    if (turn.calls.tools.get(call.tool)?.effect === "pure") together.push(one());
+    else {
+      await Promise.all(together);
+      together = [];
+      await one();
+    }
+  }
+  await Promise.all(together);
+  turn.signal.throwIfAborted();
+  const asked = results.flatMap((result) => (result?.kind === "asks" ? [result.asked] : []));
+  if (asked.length > 0) return { kind: "waits", asked };
+  const ended = results.find((result) => result?.kind === "settled" && result.result.ends !== undefined);
+  const text = ended?.kind === "settled" ? (ended.result.ends as string) : step.response.text;
+  if (ended || callers.length > 0) return { kind: "answered", text, steps, last: null, calls: callers };
+  return { kind: "goes on", calls: results.map((result, place) => recordOf(turn, step, place, result)) };
+}
+
+async function settleOne(
+  turn: Turn,
+  { step }: Step,
+  place: number,
+  call: ModelCall,
+  record: CallRecord | undefined,
+  steps: readonly Step[],
+): Promise<Settled> {
+  const repetition = record?.result ? "fine" : repetitionOf(call, steps);
+  if (repetition === "stopped") throw new Failure("turn.repeating", `the model made the same call of ${call.tool} again and again`);
+  const { emit } = turn;
+  if (!record?.result) emit({ kind: "call", place, tool: call.tool, args: short(turn.callParts.redaction.text(call.args)) });
+  const began = turn.callParts.clock.now();
+  const settled = await settleCall(turn.callParts, turn.calls, step, place, call, record, repetition === "told");
+  if (settled.kind === "settled" && !record?.result)
+    emit({
+      kind: "called",
+      place,
+      tool: call.tool,
+      failed: settled.result.failed,
+      ms: turn.callParts.clock.now() - began,
+      note: short(settled.result.text),
+    });
+  return settled;
+}
+
+/** For the next request: only what the model reads of it counts there. */
+function recordOf(
+  turn: Turn,
+  { step, response }: Step & { readonly kind: "response" },
+  place: number,
+  settled: Settled | null,
+): CallRecord {
+  const call = response.calls[place] as ModelCall;
+  const result: CallResult = settled?.kind === "settled" ? settled.result : { text: "not made", failed: true };
+  return {
+    runId: turn.calls.run.id,
+    step,
+    place,
+    callId: call.id,
+    tool: call.tool,
+    args: call.args,
+    effect: "pure",
+    state: "done",
+    result,
+    labels: [],
+    approval: null,
+    startedAt: 0,
+    endedAt: 0,
+  };
+}
+
+const SHORT = 120;
+function short(text: string): string {
+  const line = text
+    .slice(0, 4 * SHORT)
+    .replace(/\s+/g, " ")
+    .trim();
+  return line.length <= SHORT ? line : `${line.slice(0, SHORT).toWellFormed()}…`;
 }

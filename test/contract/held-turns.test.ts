@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { admitMessage } from "../../src/acts/admit-message.ts";
-import { beginTurn } from "../../src/acts/begin-turn.ts";
-import { commitTurn } from "../../src/acts/commit-turn.ts";
 import { holdTurn, wakeHeldTurns } from "../../src/acts/hold-turn.ts";
 import { restartTurns } from "../../src/acts/restart-turns.ts";
 import { TURN_WORK, type TurnPayload } from "../../src/acts/work-kinds.ts";
@@ -15,6 +13,7 @@ import { openTurns } from "../../src/records/agents/agent-view.ts";
 import { type RunInput, readRun, readRunInput } from "../../src/records/sessions/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { ClaimedWork } from "../../src/store/work-queue.ts";
+import { begin, commitAnswer } from "../commit-answer.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
 
 const newId = idSource(systemClock, systemRandom);
@@ -65,7 +64,7 @@ describe.each(PLACES)("turns of an agent that may not answer, on %s", (_name, pl
     expect(woken.map(({ run }) => run.id)).toEqual([first, other]);
     // No attempt was lost by waiting.
     expect(woken.map(({ item }) => item.attempt)).toEqual([1, 1]);
-    for (const { item, run } of woken) await commitTurn(store, newId, noCrashPoints, item, run, { text: "ok", usage: null }, 1);
+    for (const { item, run } of woken) await commitAnswer(store, newId, item, run, { text: "ok", usage: null }, 1);
     expect((await claim()).map(({ run }) => run.id)).toEqual([second]);
   });
 
@@ -101,11 +100,11 @@ describe.each(PLACES)("turns of an agent that may not answer, on %s", (_name, pl
     await place.elapse(25 * 3_600_000);
     await store.queue.reap();
     const [again] = (await claim()) as [{ item: ClaimedWork; run: RunInput }];
-    await beginTurn(store, again.item, again.run, "offline/demo");
+    await begin(store, again.item, again.run);
     expect(await wakeHeldTurns(store, nobody)).toBe(1);
     expect(await statusOf(id)).toBe("running");
     expect((await openTurns(store.read)).get("a")).toEqual({ running: 1, waiting: 0 });
-    await commitTurn(store, newId, noCrashPoints, again.item, again.run, { text: "ok", usage: null }, 1);
+    await commitAnswer(store, newId, again.item, again.run, { text: "ok", usage: null }, 1);
     expect(await wakeHeldTurns(store, nobody)).toBe(0);
   });
 
@@ -128,7 +127,7 @@ describe.each(PLACES)("turns of an agent that may not answer, on %s", (_name, pl
       await Promise.all([
         ...claimed.map(async ({ item, run }, index) => {
           if ((index + Math.floor(round / 3)) % 2 === 0) return holdTurn(store, noCrashPoints, item, run, 1, PAUSED, 1);
-          await commitTurn(store, newId, noCrashPoints, item, run, { text: "ok", usage: null }, 1);
+          await commitAnswer(store, newId, item, run, { text: "ok", usage: null }, 1);
           done.add(run.id);
           seen.push(run.id);
         }),
@@ -151,14 +150,14 @@ describe.each(PLACES)("turns of an agent that may not answer, on %s", (_name, pl
   test("a restart takes an agent's running turns from whoever runs them, and no other's", async () => {
     const [mine, others] = [await admit("a", "x"), await admit("b", "y")];
     const claimed = await claim();
-    for (const { item, run } of claimed) await beginTurn(store, item, run, "offline/demo");
+    for (const { item, run } of claimed) await begin(store, item, run);
     const other = await place.open();
     expect(await restartTurns(other, "a", "operator")).toEqual([mine]);
     expect(await statusOf(mine)).toBe("queued");
     expect(await statusOf(others)).toBe("running");
     // The old owner can commit nothing more, and loses its claim at the next renewal.
     const old = claimed.find(({ run }) => run.id === mine) as { item: ClaimedWork; run: RunInput };
-    const late = commitTurn(store, newId, noCrashPoints, old.item, old.run, { text: "late", usage: null }, 1);
+    const late = commitAnswer(store, newId, old.item, old.run, { text: "late", usage: null }, 1);
     await expect(late).rejects.toMatchObject({ code: "fence.stale" });
     expect(await store.queue.renew([old.item], 60_000)).toEqual(new Set());
     const [again] = await claim(other);

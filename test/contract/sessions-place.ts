@@ -1,7 +1,5 @@
 import { modelRegistry } from "../../src/abilities/models/model-registry.ts";
 import { offlineProvider } from "../../src/abilities/models/offline-model.ts";
-import { beginTurn } from "../../src/acts/begin-turn.ts";
-import { commitTurn } from "../../src/acts/commit-turn.ts";
 import { TURN_WORK, type TurnPayload } from "../../src/acts/work-kinds.ts";
 import { configSchema } from "../../src/contract/config.ts";
 import { type Admission, inboundMessage, type NewMessage, type Run } from "../../src/contract/wire.ts";
@@ -19,6 +17,7 @@ import { Sessions } from "../../src/records/sessions/sessions.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { ClaimedWork } from "../../src/store/work-queue.ts";
 import { TurnsHere } from "../../src/turns/turns-here.ts";
+import { begin, commitAnswer } from "../commit-answer.ts";
 
 export const newId = idSource(systemClock, systemRandom);
 export const CHANNEL: Caller = { kind: "channel", name: "telegram", roles: [], run: null, step: null, call: null };
@@ -69,11 +68,11 @@ export class TalkingHouse {
 
   async begin(): Promise<{ item: ClaimedWork; run: RunInput; cause: number }> {
     const claimed = await this.claimTurn();
-    return { ...claimed, cause: await beginTurn(this.store, claimed.item, claimed.run, "offline/demo") };
+    return { ...claimed, cause: await begin(this.store, claimed.item, claimed.run) };
   }
 
   commit({ item, run, cause }: { item: ClaimedWork; run: RunInput; cause: number }, text: string): Promise<void> {
-    return commitTurn(this.store, newId, noCrashPoints, item, run, { text, usage: null }, cause);
+    return commitAnswer(this.store, newId, item, run, { text, usage: null }, cause);
   }
 
   /** One message and its answer. */

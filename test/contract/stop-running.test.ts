@@ -8,13 +8,11 @@ import { wakeHeldTurns } from "../../src/acts/hold-turn.ts";
 import { TURN_WORK } from "../../src/acts/work-kinds.ts";
 import { Dispatcher } from "../../src/drivers/dispatch/dispatcher.ts";
 import { takeTurn } from "../../src/drivers/dispatch/take-turn.ts";
-import { noCrashPoints } from "../../src/kernel/crash-points.ts";
 import type { Model } from "../../src/kernel/model.ts";
-import { Personalities } from "../../src/records/agents/personality.ts";
 import { readRun } from "../../src/records/sessions/runs.ts";
 import type { Store } from "../../src/store/store.ts";
-import { LiveHub } from "../../src/turns/live-hub.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
+import { turnParts } from "../turn-parts.ts";
 import { newId, TalkingHouse } from "./sessions-place.ts";
 
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
@@ -63,8 +61,7 @@ describe.each(PLACES)("a turn that is being answered on %s", (_name, makePlace) 
   function answerWith(model: Model, leaseMs: number): void {
     const { agents, running } = house;
     const models = modelRegistry([{ name: "test", model: () => model, models: () => [] }]);
-    const parts = { store, agents, models, live: new LiveHub(), running, newId, reached: noCrashPoints, turnMs: 60_000 };
-    const turn = takeTurn({ ...parts, personalities: new Personalities(folder) });
+    const turn = takeTurn({ ...turnParts(store, newId, folder), agents, models, running });
     dispatcher = new Dispatcher({ queue: store.queue, owner: "here", handlers: { [TURN_WORK]: turn }, log: quiet, limit: 4, leaseMs });
     dispatcher.start();
   }

@@ -2,7 +2,7 @@ import { describe, type ExpectStatic, type TestContext, test } from "vitest";
 import { postgresPlace } from "../stores.ts";
 import { Home, type RunningDaemon } from "./guildhall.ts";
 
-const WHOLE_LINE = ["message.admitted", "route.decided", "turn.started", "turn.completed", "reply.sent"];
+const WHOLE_LINE = ["message.admitted", "route.decided", "turn.started", "model.answered", "turn.completed", "reply.sent"];
 
 /** Line (a) of the architecture, through the front door: a real process, a real database, HTTP. Most of the time is spent waiting for leases. */
 describe.concurrent.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind) => {

@@ -2,43 +2,23 @@ import { beginTurn } from "../../acts/begin-turn.ts";
 import { commitTurn } from "../../acts/commit-turn.ts";
 import { failTurn } from "../../acts/fail-turn.ts";
 import { holdTurn } from "../../acts/hold-turn.ts";
+import { TurnJournal } from "../../acts/turn-journal.ts";
+import { waitForApproval } from "../../acts/wait-turn.ts";
 import type { TurnPayload } from "../../acts/work-kinds.ts";
-import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { asFailure, Failure, isFailure } from "../../kernel/failure.ts";
-import type { NewId } from "../../kernel/ids.ts";
-import type { Live } from "../../kernel/live.ts";
-import type { Model, Models } from "../../kernel/model.ts";
-import type { RunningTurns } from "../../kernel/running-turns.ts";
-import type { Agent } from "../../records/agents/agent.ts";
-import type { Personalities } from "../../records/agents/personality.ts";
-import type { AgentRegistry } from "../../records/agents/registry.ts";
-import type { Revision } from "../../records/agents/revision.ts";
 import { standstillOf } from "../../records/agents/standstill.ts";
-import { type RunInput, readRunInput } from "../../records/sessions/runs.ts";
-import { readTranscript } from "../../records/sessions/transcript.ts";
-import type { Store } from "../../store/store.ts";
-import { runTurn } from "../../turns/run-turn.ts";
+import { readRunInput } from "../../records/sessions/runs.ts";
+import type { ClaimedWork } from "../../store/work-queue.ts";
+import { runTurn, type TurnEnd } from "../../turns/run-turn.ts";
 import type { Handler } from "./dispatcher.ts";
+import { type PreparedTurn, prepareTurn, type TurnParts } from "./prepare-turn.ts";
 
-/** How much of a conversation a turn is shown. */
-const CONTEXT_ENTRIES = 100;
-
-export interface TurnParts {
-  readonly store: Store;
-  readonly agents: AgentRegistry;
-  readonly personalities: Personalities;
-  readonly models: Models;
-  readonly live: Live;
-  readonly running: RunningTurns;
-  readonly newId: NewId;
-  readonly reached: ReachedPoint;
-  /** A turn that takes longer is given up, so that its conversation can go on. */
-  readonly turnMs: number;
-}
-
-/** Takes one turn: the model answers, and the answer is committed before anything acts on it. */
+/**
+ * Takes one turn, from wherever an attempt before it has come. An answer is committed before anything acts on it; a turn that waits for a person
+ * holds nothing.
+ */
 export function takeTurn(parts: TurnParts): Handler {
-  const { store, live, newId, reached } = parts;
+  const { store, live, reached } = parts;
   return async (item, lost) => {
     const { runId, causedBy } = item.payload as TurnPayload;
     const run = await readRunInput(store.read, runId);
@@ -51,15 +31,16 @@ export function takeTurn(parts: TurnParts): Handler {
     const timeUp = AbortSignal.timeout(parts.turnMs);
     const { stopped, over } = parts.running.begin(runId);
     const silent = live.begin(runId);
+    const signal = AbortSignal.any([lost, stopped, timeUp]);
     try {
       if (standstill) throw standstill.failure;
-      const { agent, model } = whoAnswers(revision, parts.models, run);
-      cause = await beginTurn(store, item, run, model.name);
-      const history = await readTranscript(store.read, run.sessionKey, run.epoch, CONTEXT_ENTRIES);
-      const context = { system: await parts.personalities.of(agent), messages: [...history, { role: "user" as const, text: run.input }] };
-      const answer = await runTurn(model, context, (text) => live.publish(runId, text), AbortSignal.any([lost, stopped, timeUp]));
-      reached("turn.answered");
-      await commitTurn(store, newId, reached, item, run, answer, cause);
+      const prepared = await prepareTurn(parts, run, revision, signal);
+      cause = await beginTurn(store, item, run, prepared.model.name, prepared.fresh);
+      reached("turn.begun");
+      const journal = new TurnJournal(parts, item, run, cause);
+      const end = await runTurn({ ...prepared.turn, journal, calls: { ...prepared.turn.calls, journal }, signal });
+      signal.throwIfAborted();
+      await settle(parts, item, prepared, journal, end, cause);
     } catch (error) {
       // Handed back, taken over or stopped: somebody else has the last word, and this one has nothing more to say.
       if (lost.aborted || stopped.aborted || isFailure(error, "fence.stale")) return;
@@ -74,8 +55,20 @@ export function takeTurn(parts: TurnParts): Handler {
   };
 }
 
-function whoAnswers({ agents }: Revision, models: Models, run: RunInput): { agent: Agent; model: Model } {
-  const agent = agents.get(run.agent);
-  if (!agent) throw new Failure("agent.unknown", `the agent "${run.agent}" is no longer in the config`);
-  return { agent, model: models.resolve(run.model ?? agent.model) };
+async function settle(
+  parts: TurnParts,
+  item: ClaimedWork,
+  { run, askedOf }: PreparedTurn,
+  journal: TurnJournal,
+  end: TurnEnd,
+  cause: number,
+): Promise<void> {
+  if (end.kind === "waits") {
+    const approvals = await waitForApproval(parts, item, run, end.asked, askedOf, cause);
+    for (const [index, { call }] of end.asked.entries())
+      parts.live.publish(run.id, { kind: "asks", approval: approvals[index] as string, tool: call.tool, shown: call.args });
+    return;
+  }
+  parts.reached("turn.answered");
+  await commitTurn({ ...parts, journal }, item, run, end, cause);
 }

@@ -53,7 +53,7 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...systemRoutes(parts),
     ...messageRoutes(store, accept, live),
     ...sessionsRoutes(parts),
-    ...approvalsRoutes(parts.approvals),
+    ...approvalsRoutes(parts.store, parts.approvals),
     ...eventRoutes(store),
     ...tokenRoutes(parts.access),
     ...claimsRoutes(parts.claims),

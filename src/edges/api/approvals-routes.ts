@@ -1,8 +1,10 @@
+import { answerApprovalIn } from "../../acts/wait-turn.ts";
 import { approval, approvalAnswer, approvalList, approvalQuery } from "../../contract/approvals.ts";
 import type { Approvals } from "../../records/access/approvals.ts";
+import type { Store } from "../../store/store.ts";
 import { OPERATORS, OVERSEERS, type Route, route } from "./route.ts";
 
-export function approvalsRoutes(approvals: Approvals): Route[] {
+export function approvalsRoutes(store: Store, approvals: Approvals): Route[] {
   return [
     route({
       method: "GET",
@@ -23,7 +25,7 @@ export function approvalsRoutes(approvals: Approvals): Route[] {
       handle: ({ caller, params, body, transact }) =>
         transact("answer approval", async (tx) => {
           const answerer = { name: caller.name, mayAnswer: caller.kind === "operator" };
-          return { status: 200, body: await approvals.answerIn(tx, answerer, params.id, body.verdict) };
+          return { status: 200, body: await answerApprovalIn(store, approvals, tx, answerer, params.id, body.verdict) };
         }),
     }),
   ];

@@ -25,7 +25,7 @@ export interface Answerer {
 }
 
 /** `used`: exactly this call may be made, now. Everything else: not. */
-export type Consumed = "used" | "not approved" | "already used" | "expired" | "void";
+export type Consumed = "used" | "not approved" | "denied" | "already used" | "expired" | "void";
 
 interface ApprovalRow {
   readonly id: string;
@@ -102,6 +102,11 @@ export class Approvals {
     return rows.map(approvalOf);
   }
 
+  /** The run that asked; null: none did. */
+  async runOf(reads: Reads, idPrefix: string): Promise<string | null> {
+    return (await this.#find(reads, idPrefix, code(""))).run_id;
+  }
+
   /** Once: the same word again changes nothing, another one is refused. */
   async answerIn(tx: Tx, by: Answerer, idPrefix: string, verdict: Verdict): Promise<Approval> {
     if (!by.mayAnswer)
@@ -124,7 +129,7 @@ export class Approvals {
     const row = await tx.get<ApprovalRow>`select ${COLUMNS} from approvals where id = ${id} ${this.#store.dialect.forUpdate}`;
     if (!row) return "not approved";
     if (row.used_at !== null) return "already used";
-    if (row.state === "expired" || row.state === "void") return row.state;
+    if (row.state === "expired" || row.state === "void" || row.state === "denied") return row.state;
     if (row.hash !== hash) {
       await tx.run`update approvals set state = 'void' where id = ${id}`;
       await this.#tell(tx, "approval.voided", GATEWAY, id, { hash });

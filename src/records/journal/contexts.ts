@@ -1,3 +1,4 @@
+import type { Label } from "../../kernel/label.ts";
 import type { ToolOffer } from "../../kernel/model.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
 
@@ -16,6 +17,8 @@ export interface StoredContext {
   readonly recalled: readonly ContextPart[];
   /** Mail that opened the turn, to be acked with its commit. */
   readonly mail: readonly { readonly id: string; readonly fence: number }[];
+  /** What the turn carries from its beginning on. */
+  readonly labels?: readonly Label[];
   /** How much of the conversation before it is told: entries after this position. */
   readonly after: number;
 }
@@ -28,4 +31,9 @@ export async function keepContext(tx: Tx, runId: string, context: StoredContext)
 export async function readContext(reads: Reads, runId: string): Promise<StoredContext | undefined> {
   const row = await reads.get<{ body: string }>`select body from run_contexts where run_id = ${runId}`;
   return row && (JSON.parse(row.body) as StoredContext);
+}
+
+/** The turn is to be told what holds now. What it has done stays. */
+export async function forgetContext(tx: Tx, runId: string): Promise<void> {
+  await tx.run`delete from run_contexts where run_id = ${runId}`;
 }

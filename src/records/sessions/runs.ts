@@ -24,6 +24,8 @@ export interface NewRun {
   /** Of its session, when it was admitted. */
   readonly epoch?: number;
   readonly request?: RunRequest;
+  /** The message of a person that it goes back to; absent or null: itself. */
+  readonly root?: string | null;
 }
 
 /** What whoever asked has brought beside the message. */
@@ -84,10 +86,10 @@ interface RunRow {
 
 export async function addRun(tx: Tx, run: NewRun): Promise<void> {
   const error = run.refusal && JSON.stringify(run.refusal);
-  await tx.run`insert into runs (id, agent, session_key, status, address, input, decision, error, created_at, ended_at, epoch, request)
+  await tx.run`insert into runs (id, agent, session_key, status, address, input, decision, error, created_at, ended_at, epoch, request, root_id)
     values (${run.id}, ${run.agent}, ${run.sessionKey}, ${run.refusal ? "refused" : "queued"}, ${JSON.stringify(run.address)}, ${run.input},
       ${JSON.stringify(run.decision)}, ${error}, now_ms(), case when cast(${error} as text) is null then null else now_ms() end, ${run.epoch ?? 1},
-      ${run.request ? JSON.stringify(run.request) : null})`;
+      ${run.request ? JSON.stringify(run.request) : null}, ${run.root ?? null})`;
 }
 
 export async function addAnsweredRun(tx: Tx, run: AnsweredRun): Promise<void> {
@@ -147,6 +149,12 @@ export async function readRun(reads: Reads, id: string): Promise<Run | undefined
       endedAt: row.ended_at,
     }
   );
+}
+
+/** The message of a person that this run goes back to: its own, unless another run has caused it. */
+export async function rootOf(reads: Reads, id: string): Promise<string> {
+  const row = await reads.get<{ root_id: string | null }>`select root_id from runs where id = ${id}`;
+  return row?.root_id ?? id;
 }
 
 /** Undefined also for a refused run: nobody will take a turn for it. */

@@ -1,3 +1,4 @@
+import { answerApprovalIn } from "../../../acts/wait-turn.ts";
 import type { Verdict } from "../../../contract/approvals.ts";
 import type { Command } from "./command.ts";
 
@@ -11,9 +12,16 @@ function answering(name: string, verdict: Verdict, help: string, done: string): 
     most: 1,
     help,
     who: "owner",
-    run: async (tx, { args, by, standing }, { approvals }) => {
+    run: async (tx, { args, by, standing }, { store, approvals }) => {
       const answerer = { name: by, mayAnswer: standing === "owner" };
-      const { agent, shown, answeredBy } = await approvals.answerIn(tx, answerer, (args[0] as string).toLowerCase(), verdict);
+      const { agent, shown, answeredBy } = await answerApprovalIn(
+        store,
+        approvals,
+        tx,
+        answerer,
+        (args[0] as string).toLowerCase(),
+        verdict,
+      );
       return { text: `${done} by ${answeredBy}: ${agent} calls ${bounded(shown)}` };
     },
   };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Model, ModelChunk } from "../kernel/model.ts";
-import { runTurn } from "./run-turn.ts";
+import { askModel, type Emit } from "./ask-model.ts";
 
 const context = { system: null, messages: [{ role: "user" as const, text: "?" }] };
 const model = (stream: (signal: AbortSignal) => AsyncGenerator<ModelChunk, void, void>): Model => ({
@@ -8,6 +8,7 @@ const model = (stream: (signal: AbortSignal) => AsyncGenerator<ModelChunk, void,
   scripted: true,
   stream: (_request, signal) => stream(signal),
 });
+const ask = (asked: Model, emit: Emit, signal: AbortSignal) => askModel(asked, context, () => null, emit, signal);
 const patient = new AbortController().signal;
 
 test("the answer is what was streamed, and was emitted piece by piece", async () => {
@@ -17,7 +18,7 @@ test("the answer is what was streamed, and was emitted piece by piece", async ()
     yield { kind: "text", text: "t\0wo" };
     yield { kind: "usage", usage: { inputTokens: 1, outputTokens: 2 } };
   });
-  expect(await runTurn(two, context, (text) => emitted.push(text), patient)).toEqual({
+  expect(await ask(two, (chunk) => emitted.push(chunk.kind === "text" ? chunk.text : chunk.kind), patient)).toMatchObject({
     text: "one two",
     usage: { inputTokens: 1, outputTokens: 2 },
   });
@@ -29,7 +30,7 @@ test("whatever a provider throws is the model's failure, and may be tried again"
     yield { kind: "text", text: "one " };
     throw new TypeError("fetch failed");
   });
-  await expect(runTurn(broken, context, () => {}, patient)).rejects.toMatchObject({
+  await expect(ask(broken, () => {}, patient)).rejects.toMatchObject({
     code: "model.failed",
     message: "test/model failed: fetch failed",
   });
@@ -39,7 +40,7 @@ test("a model that does not stop is stopped", async () => {
   const endless = model(async function* () {
     while (true) yield { kind: "text", text: "x".repeat(10_000) };
   });
-  await expect(runTurn(endless, context, () => {}, patient)).rejects.toMatchObject({ code: "model.failed" });
+  await expect(ask(endless, () => {}, patient)).rejects.toMatchObject({ code: "model.failed" });
 });
 
 test("an aborted turn has no answer, even from a model that does not listen", async () => {
@@ -49,5 +50,5 @@ test("an aborted turn has no answer, even from a model that does not listen", as
     stop.abort();
     yield { kind: "text", text: "two" };
   });
-  await expect(runTurn(deaf, context, () => {}, stop.signal)).rejects.toMatchObject({ name: "AbortError" });
+  await expect(ask(deaf, () => {}, stop.signal)).rejects.toMatchObject({ name: "AbortError" });
 });

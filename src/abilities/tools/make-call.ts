@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CallEnd } from "../../acts/turn-journal.ts";
+import { asFailure, Failure, isFailure } from "../../kernel/failure.ts";
+import type { Tx } from "../../store/engine.ts";
+import type { CallContext, Tool, ToolOutcome } from "./tool.ts";
+
+/** How long a call may take to notice that its turn has ended; what it did until then is still recorded. */
+const LETTING_GO_MS = 800;
+
+/** Runs it within its time. What it throws is its outcome, unless the house itself is broken or the turn is no longer ours. */
+export async function made(tool: Tool, args: unknown, context: CallContext): Promise<ToolOutcome> {
+  const timeUp = AbortSignal.timeout(tool.timeoutMs);
+  const signal = AbortSignal.any([context.signal, timeUp]);
+  context.signal.throwIfAborted();
+  const ended = new AbortController();
+  try {
+    const running = (tool.run as NonNullable<Tool["run"]>)(args, { ...context, signal });
+    const gone = aborted(signal, ended.signal).then(() => sleep(LETTING_GO_MS, undefined, { signal: ended.signal, ref: false }));
+    const outcome = await Promise.race([running, gone.then(() => Promise.reject(lateFailure(tool, context, timeUp)))]);
+    return outcome;
+  } catch (error) {
+    if (context.signal.aborted && !isFailure(error, "tool.timed_out")) throw context.signal.reason;
+    if (timeUp.aborted) return asOutcome(lateFailure(tool, context, timeUp));
+    if (isOfTheHouse(error)) throw error;
+    return asOutcome(error);
+  } finally {
+    ended.abort();
+  }
+}
+
+/**
+ * For what happens in our own store. A refusal takes back whatever the call had written, and is then recorded by itself.
+ */
+export async function within(
+  transact: (body: (tx: Tx) => Promise<CallEnd>) => Promise<CallEnd>,
+  body: (tx: Tx) => Promise<CallEnd>,
+  refusalOf: (failure: Failure) => Promise<CallEnd>,
+  record: (end: CallEnd) => Promise<CallEnd>,
+): Promise<CallEnd> {
+  let refusal: unknown;
+  try {
+    return await transact(async (tx) => {
+      try {
+        return await body(tx);
+      } catch (error) {
+        refusal = error;
+        throw error;
+      }
+    });
+  } catch (error) {
+    if (error !== refusal || isOfTheHouse(error)) throw error;
+    return record(await refusalOf(asFailure(error)));
+  }
+}
+
+function aborted(signal: AbortSignal, ended: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true, signal: ended });
+  });
+}
+
+function lateFailure(tool: Tool, context: CallContext, timeUp: AbortSignal): Failure {
+  const late = timeUp.aborted && !context.signal.aborted;
+  const doubt = tool.effect === "pure" ? "" : "; it may have taken effect all the same";
+  return new Failure(
+    "tool.timed_out",
+    late ? `${tool.name} took longer than ${tool.timeoutMs / 1000} s${doubt}` : `${tool.name} was stopped${doubt}`,
+  );
+}
+
+function asOutcome(error: unknown): ToolOutcome {
+  const failure =
+    error instanceof Failure ? error : new Failure("tool.failed", error instanceof Error ? error.message : String(error), { cause: error });
+  return { output: `${failure.code}: ${failure.message}${failure.hint ? ` ${failure.hint}` : ""}`, failed: true };
+}
+
+/** The store does not answer, or somebody else has the turn: not a tool's outcome. */
+function isOfTheHouse(error: unknown): boolean {
+  return error instanceof Failure && (error.code.startsWith("store.") || error.code === "fence.stale");
+}

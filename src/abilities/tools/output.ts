@@ -1,0 +1,21 @@
+import type { Redaction } from "../../kernel/redact.ts";
+import type { CallContext } from "./tool.ts";
+
+/** Keeps a text where the agent can read it in parts. Answers how to, in words; null: it cannot be kept. */
+export type Spill = (context: CallContext, text: string) => Promise<string | null>;
+
+/** What a model is shown of one call. */
+export const MAX_OUTPUT_CHARACTERS = 30_000;
+const HEAD = 20_000;
+const TAIL = 8_000;
+
+/** The output as the model reads it: without secrets, and no longer than it can bear; what is too long is kept elsewhere. */
+export async function shownOutput(output: unknown, redaction: Redaction, spill: (text: string) => Promise<string | null>): Promise<string> {
+  const written = typeof output === "string" ? output : output === undefined ? "" : JSON.stringify(output, null, 1);
+  const text = redaction.text(written).replaceAll("\0", "").toWellFormed();
+  if (text.length <= MAX_OUTPUT_CHARACTERS) return text;
+  const where = await spill(text);
+  const left = text.length - HEAD - TAIL;
+  const note = `[… ${left} characters are left out${where === null ? "" : `; ${where}`} …]`;
+  return `${text.slice(0, HEAD).toWellFormed()}\n${note}\n${text.slice(-TAIL).toWellFormed()}`;
+}

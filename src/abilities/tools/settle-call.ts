@@ -1,0 +1,217 @@
+import type { CallEnd, TurnJournal } from "../../acts/turn-journal.ts";
+import type { AskedCall } from "../../acts/wait-turn.ts";
+import { mayCall } from "../../deciders/policy/may-call.ts";
+import type { Policy } from "../../deciders/policy/policy.ts";
+import { canonicalJson } from "../../kernel/canonical-json.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { asFailure, Failure } from "../../kernel/failure.ts";
+import type { Label } from "../../kernel/label.ts";
+import type { ModelCall } from "../../kernel/model.ts";
+import type { Redaction } from "../../kernel/redact.ts";
+import { callHash } from "../../records/access/approvals.ts";
+import type { CallRecord, CallResult, NewCall } from "../../records/journal/calls.ts";
+import { labelRule } from "./label-rule.ts";
+import { made, within } from "./make-call.ts";
+import { type Spill, shownOutput } from "./output.ts";
+import type { CallContext, Tool, ToolOutcome } from "./tool.ts";
+
+export interface CallParts {
+  readonly clock: Clock;
+  readonly redaction: Redaction;
+  /** The rules of the moment. */
+  readonly policy: () => Policy;
+  readonly spill: Spill;
+}
+
+/** What calls of one turn have in common. */
+export type TurnOfCalls = Omit<CallContext, "key" | "caller" | "progress" | "labels"> & {
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly journal: TurnJournal;
+  /** Of the turn so far; what calls bring is added. */
+  readonly labels: Set<Label>;
+  /** Where paths are meant from, for the rules. */
+  readonly workspace: string | undefined;
+  progress(place: number, text: string): void;
+};
+
+export type Settled = { readonly kind: "settled"; readonly result: CallResult } | { readonly kind: "asks"; readonly asked: AskedCall };
+
+/**
+ * The one way a tool is run: the rules of the moment, a person's word where it is needed, the record before and after, the output bounded and
+ * without secrets. What was recorded already is not done again. A refusal is a result like any other: the model reads it and goes on.
+ */
+export async function settleCall(
+  parts: CallParts,
+  turn: TurnOfCalls,
+  step: number,
+  place: number,
+  asked: ModelCall,
+  record: CallRecord | undefined,
+  repeats = false,
+): Promise<Settled> {
+  if (record?.result) return settled(turn, record.result, record.labels);
+  const args = parsedArguments(asked.args);
+  const decision = mayCall({
+    grant: turn.grant,
+    current: parts.policy(),
+    tool: asked.tool,
+    args: args.value,
+    ...(turn.workspace === undefined ? {} : { workspace: turn.workspace }),
+  });
+  const tool = decision.tool === null ? undefined : turn.tools.get(decision.tool);
+  const call: NewCall = {
+    runId: turn.run.id,
+    step,
+    place,
+    callId: asked.id,
+    tool: decision.tool ?? String(asked.tool).slice(0, 200),
+    args: canonicalJson(parts.redaction.value(args.value ?? null)),
+    effect: record?.effect ?? tool?.effect ?? "pure",
+  };
+  // Begun by an attempt that did not live to see its end.
+  if (record?.state === "intended" && record.effect === "unsafe") return outcomeUnknown(turn, call);
+  const refusal = refusalOf(asked, args, decision, tool);
+  if (refusal || !tool) return refused(turn, call, refusal ?? new Failure("tool.unknown", `there is no tool "${call.tool}"`));
+  let checked: unknown;
+  try {
+    checked = tool.parse(args.value);
+  } catch (error) {
+    return refused(turn, call, asFailure(error));
+  }
+  if (repeats)
+    return refused(
+      turn,
+      call,
+      new Failure("turn.repeating", `you have made this very call of ${call.tool} several times in a row; it is not made again`, {
+        hint: "Use what it answered, or do something else.",
+      }),
+    );
+  const context = contextOf(turn, call);
+  const rule = labelRule(tool, context, checked);
+  const needsPerson = decision.verdict === "ask" || rule !== null;
+  // An approval is bound to what will really be done; a call that was begun with one has spent it.
+  if (needsPerson && record?.state !== "intended") {
+    const bound = await tool.boundTo?.(checked, context);
+    const shownArgs = parts.redaction.value({ ...(args.value as object), ...(bound === undefined ? {} : { bound_to: bound }) });
+    if (!record?.approval) return { kind: "asks", asked: { call, args: shownArgs, asked: null } };
+    const spent = await turn.journal.intendApproved(
+      call,
+      record.approval,
+      callHash({ agent: turn.run.agent, tool: call.tool, args: shownArgs }),
+    );
+    if (spent === "not approved") return { kind: "asks", asked: { call, args: shownArgs, asked: record.approval } };
+    if (spent !== "used")
+      return refused(turn, call, new Failure("tool.denied", `${call.tool} needs a person's approval, and it is ${spent}`));
+  }
+  return make(parts, turn, tool, call, checked, context, needsPerson);
+}
+
+async function make(
+  parts: CallParts,
+  turn: TurnOfCalls,
+  tool: Tool,
+  call: NewCall,
+  args: unknown,
+  context: CallContext,
+  intended: boolean,
+): Promise<Settled> {
+  const began = parts.clock.now();
+  const took = (): number => Math.round(parts.clock.now() - began);
+  const endOf = async (outcome: ToolOutcome, spill: Spill): Promise<CallEnd> => {
+    const text = await shownOutput(outcome.output, parts.redaction, (whole) => spill(context, whole));
+    return {
+      result: {
+        text,
+        failed: outcome.failed ?? false,
+        ...(outcome.images?.length ? { images: outcome.images } : {}),
+        ...(outcome.ends === undefined ? {} : { ends: parts.redaction.text(outcome.ends) }),
+      },
+      ...(outcome.labels ? { labels: outcome.labels } : {}),
+      ...(outcome.told ? { told: parts.redaction.value(outcome.told) } : {}),
+    };
+  };
+  const { runIn } = tool;
+  if (runIn) {
+    const end = await within(
+      (body) => turn.journal.settleWithin(call, took, body),
+      // Nothing slow inside a transaction: what is too long is cut.
+      async (tx) => endOf(await runIn(tx, args, context), noSpill),
+      (failure) => endOf(outcomeOf(failure), noSpill),
+      async (end) => {
+        await turn.journal.settle(call, end, took());
+        return end;
+      },
+    );
+    return settled(turn, end.result, end.labels);
+  }
+  if (tool.effect !== "pure" && !intended) await turn.journal.intend(call);
+  const end = await endOf(await made(tool, args, context), parts.spill);
+  await turn.journal.settle(call, end, took());
+  return settled(turn, end.result, end.labels);
+}
+
+const noSpill: Spill = async () => null;
+
+function contextOf(turn: TurnOfCalls, call: NewCall): CallContext {
+  const { run, agent, revision, grant, labels, signal } = turn;
+  const key = `${call.runId}.${call.step}.${call.place}`;
+  return {
+    run,
+    agent,
+    revision,
+    grant,
+    labels,
+    signal,
+    key,
+    caller: { kind: "agent", name: agent.id, roles: agent.roles, run: run.id, step: null, call: key },
+    progress: (text) => turn.progress(call.place, text),
+  };
+}
+
+function settled(turn: TurnOfCalls, result: CallResult, labels: readonly Label[] = []): Settled {
+  for (const label of labels) turn.labels.add(label);
+  return { kind: "settled", result };
+}
+
+async function refused(turn: TurnOfCalls, call: NewCall, failure: Failure): Promise<Settled> {
+  const result: CallResult = { text: inWords(failure), failed: true };
+  await turn.journal.refuse(call, failure.code, result);
+  return { kind: "settled", result };
+}
+
+async function outcomeUnknown(turn: TurnOfCalls, call: NewCall): Promise<Settled> {
+  const text = `outcome unknown: ${call.tool} was begun, and the gateway was interrupted before its end was seen. It may have happened. It is not made again by itself: look first, and tell the user.`;
+  const result: CallResult = { text, failed: true };
+  await turn.journal.giveUp(call, result);
+  return { kind: "settled", result };
+}
+
+function outcomeOf(failure: Failure): ToolOutcome {
+  return { output: inWords(failure), failed: true };
+}
+
+function inWords({ code, message, hint }: Failure): string {
+  return `${code}: ${message}${hint ? ` ${hint}` : ""}`;
+}
+
+type Arguments = { readonly value: unknown; readonly problem: string | null };
+
+/** Models write JSON, or something like it. Nothing at all means no arguments. */
+function parsedArguments(text: string): Arguments {
+  if (text.trim() === "") return { value: {}, problem: null };
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return { value, problem: null };
+    return { value: {}, problem: "the arguments are not a JSON object" };
+  } catch (error) {
+    return { value: {}, problem: `the arguments are not JSON: ${(error as Error).message}` };
+  }
+}
+
+function refusalOf(asked: ModelCall, args: Arguments, decision: ReturnType<typeof mayCall>, tool: Tool | undefined): Failure | null {
+  if (decision.tool === null) return new Failure("tool.unknown", decision.because);
+  // With arguments that cannot be read, a rule about arguments has nothing to say.
+  if (decision.verdict === "deny") return new Failure("tool.denied", decision.because, { hint: "" });
+  if (!tool) return new Failure("tool.unavailable", `${asked.tool} is not there at the moment`);
+  return args.problem === null ? null : new Failure("tool.bad_arguments", `${decision.tool}: ${args.problem}`);
+}

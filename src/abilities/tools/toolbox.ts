@@ -1,0 +1,41 @@
+import { toolNameProblem } from "../../deciders/policy/tool-name.ts";
+import { Failure } from "../../kernel/failure.ts";
+import type { Log } from "../../kernel/log.ts";
+import type { Agent } from "../../records/agents/agent.ts";
+import type { Revision } from "../../records/agents/revision.ts";
+import type { Tool, ToolSource } from "./tool.ts";
+
+/** The tools that there are: everybody's, and those of each agent's servers. */
+export class Toolbox {
+  readonly #common: ReadonlyMap<string, Tool>;
+  readonly #sources: readonly ToolSource[];
+  readonly #log: Log;
+
+  /** `built`: our own. `added`: of the program around us; none may have the name of one of ours. */
+  constructor(built: readonly Tool[], added: readonly Tool[], sources: readonly ToolSource[], log: Log) {
+    const common = new Map(built.map((tool) => [tool.name, tool]));
+    for (const tool of added) {
+      const problem = common.has(tool.name) ? "there is a built-in tool of this name" : toolNameProblem(tool.name);
+      if (problem) throw new Failure("usage.wrong", `the tool "${tool.name}" cannot be added: ${problem}`);
+      common.set(tool.name, tool);
+    }
+    this.#common = common;
+    this.#sources = sources;
+    this.#log = log;
+  }
+
+  /** By name. A source that cannot be reached has none; the others are there. */
+  async of(agent: Agent, revision: Revision, signal: AbortSignal): Promise<ReadonlyMap<string, Tool>> {
+    if (this.#sources.length === 0) return this.#common;
+    const found = await Promise.allSettled(this.#sources.map((source) => source.toolsOf(agent, revision, signal)));
+    signal.throwIfAborted();
+    const tools = new Map<string, Tool>();
+    for (const result of found) {
+      if (result.status === "rejected") this.#log.warn("tools are missing", { agent: agent.id, error: String(result.reason) });
+      else for (const tool of result.value) tools.set(tool.name, tool);
+    }
+    if (tools.size === 0) return this.#common;
+    // Ours come last: nothing from outside takes the place of one of them.
+    return new Map([...tools, ...this.#common]);
+  }
+}

@@ -1,0 +1,167 @@
+import type { ReachedPoint } from "../kernel/crash-points.ts";
+import type { Label } from "../kernel/label.ts";
+import type { Approvals, Consumed } from "../records/access/approvals.ts";
+import { type CallResult, endCall, type NewCall, noteCall } from "../records/journal/calls.ts";
+import { addStep, type NewStep, type Response } from "../records/journal/steps.ts";
+import type { RunInput } from "../records/sessions/runs.ts";
+import type { Tx } from "../store/engine.ts";
+import type { Store } from "../store/store.ts";
+import type { Claim } from "../store/work-queue.ts";
+
+/** What came of a call, for its record. */
+export interface CallEnd {
+  readonly result: CallResult;
+  readonly labels?: readonly Label[];
+  /** For the event. */
+  readonly told?: Readonly<Record<string, unknown>>;
+}
+
+export interface JournalParts {
+  readonly store: Store;
+  readonly approvals: Approvals;
+  readonly reached: ReachedPoint;
+}
+
+/**
+ * What one attempt at a turn writes down while it goes on. Every record is refused to an attempt whose claim was lost, with whatever was to
+ * happen in the same transaction: so nothing that was recorded is ever done or said twice.
+ */
+export class TurnJournal {
+  readonly #parts: JournalParts;
+  readonly #claim: Claim;
+  readonly #run: RunInput;
+  readonly #causedBy: number;
+
+  constructor(parts: JournalParts, claim: Claim, run: RunInput, causedBy: number) {
+    this.#parts = parts;
+    this.#claim = claim;
+    this.#run = run;
+    this.#causedBy = causedBy;
+  }
+
+  /** An answer with calls in it. Whoever acts on it has this behind him. `also`: what is to be kept together with it. */
+  async response(step: number, response: Response, also?: (tx: Tx) => Promise<void>): Promise<void> {
+    this.#parts.reached("model.response.before");
+    await this.#owned("record answer", async (tx) => {
+      await this.responseIn(tx, step, response);
+      await also?.(tx);
+    });
+    this.#parts.reached("model.response.recorded");
+  }
+
+  /** The same inside the transaction that ends the turn, for an answer that nothing acts on but the turn's end. Answers the event's number. */
+  async responseIn(tx: Tx, step: number, response: Response): Promise<number> {
+    await addStep(tx, this.#run.id, step, { kind: "response", body: response });
+    const { model, usage, cost, calls, text, cut } = response;
+    const data = { step, model, usage, cost, calls: calls.length, characters: text.length, ...(cut ? { cut } : {}) };
+    const [answered] = await this.#tell(tx, "model.answered", data);
+    return answered as number;
+  }
+
+  /** Words that came in between, or a summary. `body` may take more in the same transaction; false from it: nothing is added. */
+  async add(
+    type: "turn.steered" | "turn.compacted",
+    step: number,
+    body: (tx: Tx) => Promise<{ readonly added: NewStep; readonly labels?: readonly Label[]; readonly told: unknown } | null>,
+  ): Promise<boolean> {
+    return this.#owned("add to turn", async (tx) => {
+      const made = await body(tx);
+      if (!made) return false;
+      await addStep(tx, this.#run.id, step, made.added, made.labels);
+      await this.#tell(tx, type, made.told);
+      return true;
+    });
+  }
+
+  /** It is about to be made. From here on a crash leaves it in doubt. */
+  async intend(call: NewCall): Promise<void> {
+    await this.#owned("intend call", (tx) => this.#intendIn(tx, call, null));
+    this.#parts.reached("tool.intended");
+  }
+
+  /** Spends a person's approval on it, and then it is about to be made, both or neither. */
+  async intendApproved(call: NewCall, approval: string, hash: string): Promise<Consumed> {
+    const consumed = await this.#owned("intend approved call", async (tx) => {
+      const spent = await this.#parts.approvals.consume(tx, approval, hash);
+      if (spent === "used") await this.#intendIn(tx, call, approval);
+      return spent;
+    });
+    if (consumed === "used") this.#parts.reached("tool.intended");
+    return consumed;
+  }
+
+  /** What came of it. */
+  async settle(call: NewCall, end: CallEnd, ms: number): Promise<void> {
+    this.#parts.reached("tool.ran");
+    await this.#owned("settle call", (tx) => this.#settleIn(tx, call, end, ms));
+    this.#parts.reached("tool.settled");
+  }
+
+  /** Does it and records what came of it, all or nothing. */
+  async settleWithin(call: NewCall, began: () => number, body: (tx: Tx) => Promise<CallEnd>): Promise<CallEnd> {
+    const end = await this.#owned("make call", async (tx) => {
+      const made = await body(tx);
+      await this.#settleIn(tx, call, made, began());
+      return made;
+    });
+    this.#parts.reached("tool.settled");
+    return end;
+  }
+
+  /** It was not made. */
+  async refuse(call: NewCall, code: string, result: CallResult): Promise<void> {
+    await this.#owned("refuse call", async (tx) => {
+      await endCall(tx, call, "refused", result);
+      await this.#tell(tx, "tool.refused", { step: call.step, place: call.place, tool: call.tool, code, because: result.text });
+    });
+  }
+
+  /** It may have been made, and nobody can know. */
+  async giveUp(call: NewCall, result: CallResult): Promise<void> {
+    await this.#owned("give up call", async (tx) => {
+      await endCall(tx, call, "unknown", result);
+      await this.#tell(tx, "tool.settled", { step: call.step, place: call.place, tool: call.tool, state: "unknown" });
+    });
+  }
+
+  async #intendIn(tx: Tx, call: NewCall, approval: string | null): Promise<void> {
+    await noteCall(tx, call, "intended", approval);
+    await this.#tell(tx, "tool.called", { step: call.step, place: call.place, tool: call.tool, effect: call.effect });
+  }
+
+  async #settleIn(tx: Tx, call: NewCall, { result, labels = [], told }: CallEnd, ms: number): Promise<void> {
+    await endCall(tx, call, "done", result, labels);
+    const { step, place, tool } = call;
+    await this.#tell(tx, "tool.settled", {
+      step,
+      place,
+      tool,
+      state: "done",
+      failed: result.failed,
+      ms,
+      ...(labels.length ? { labels } : {}),
+      ...told,
+    });
+  }
+
+  #owned<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
+    const { store } = this.#parts;
+    return store.transact(
+      label,
+      async (tx) => {
+        await store.queue.guard(tx, this.#claim);
+        return body(tx);
+      },
+      "locked",
+    );
+  }
+
+  #tell(
+    tx: Tx,
+    type: "model.answered" | "tool.called" | "tool.settled" | "tool.refused" | "turn.steered" | "turn.compacted",
+    data: unknown,
+  ) {
+    const { store } = this.#parts;
+    return store.ledger.append(tx, { type, actor: this.#run.agent, subject: ["run", this.#run.id], causedBy: this.#causedBy, data });
+  }
+}

@@ -1,0 +1,76 @@
+import type { Approval, Verdict } from "../contract/approvals.ts";
+import type { ReachedPoint } from "../kernel/crash-points.ts";
+import type { Answerer, Approvals } from "../records/access/approvals.ts";
+import { type NewCall, noteCall } from "../records/journal/calls.ts";
+import { type RunInput, readRunInput, waitRun, wakeRun } from "../records/sessions/runs.ts";
+import type { Tx } from "../store/engine.ts";
+import type { Store } from "../store/store.ts";
+import type { Claim } from "../store/work-queue.ts";
+import { sessionLane, type TurnPayload } from "./work-kinds.ts";
+
+/** How long a person has to answer. */
+export const APPROVAL_MS = 60 * 60_000;
+
+/** A call that a person is to approve. `asked`: the approval that was asked for already. */
+export interface AskedCall {
+  readonly call: NewCall;
+  /** What the approval is bound to, beside agent and tool. */
+  readonly args: unknown;
+  readonly asked: string | null;
+}
+
+interface WaitParts {
+  readonly store: Store;
+  readonly approvals: Approvals;
+  readonly reached: ReachedPoint;
+}
+
+/** The turn waits for a person, holding nothing. It goes on when all were answered, or when the time is up. Answers the approvals. */
+export async function waitForApproval(
+  { store, approvals, reached }: WaitParts,
+  claim: Claim,
+  run: RunInput,
+  calls: readonly AskedCall[],
+  askedOf: string,
+  causedBy: number,
+): Promise<string[]> {
+  const ids = await store.transact(
+    "wait for approval",
+    async (tx) => {
+      // Park refuses a stale owner, so that nobody is asked for it.
+      await store.queue.park(tx, claim, APPROVAL_MS);
+      const waitedFor: string[] = [];
+      for (const { call, args, asked } of calls) {
+        const question = { run: run.id, agent: run.agent, tool: call.tool, args, askedOf, expiresMs: APPROVAL_MS };
+        const id = asked ?? (await approvals.askIn(tx, question));
+        if (asked === null) await noteCall(tx, call, "asked", id);
+        waitedFor.push(id);
+      }
+      await waitRun(tx, run.id);
+      const data = { approvals: waitedFor };
+      await store.ledger.append(tx, { type: "turn.waited", actor: run.agent, subject: ["run", run.id], causedBy, data });
+      return waitedFor;
+    },
+    "locked",
+  );
+  reached("turn.waits");
+  return ids;
+}
+
+/** A person's word, and the turn that waited for it goes on. */
+export async function answerApprovalIn(
+  store: Store,
+  approvals: Approvals,
+  tx: Tx,
+  by: Answerer,
+  idPrefix: string,
+  verdict: Verdict,
+): Promise<Approval> {
+  const runId = await approvals.runOf(tx, idPrefix);
+  const run = runId === null ? undefined : await readRunInput(tx, runId);
+  // The work first, as the turn does it that spends the approval: in the other order the two could wait for each other.
+  if (run)
+    for (const { id, payload } of await store.queue.inLane(tx, sessionLane(run.sessionKey)))
+      if ((payload as TurnPayload).runId === run.id && (await store.queue.unpark(tx, id))) await wakeRun(tx, run.id);
+  return approvals.answerIn(tx, by, idPrefix, verdict);
+}
