@@ -162,6 +162,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     log,
     routes: allRoutes({
       store,
+      log,
       accept,
       agents,
       live,

@@ -5,6 +5,7 @@ import type { Accept } from "../../drivers/intake/accept.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import type { NewId } from "../../kernel/ids.ts";
 import type { Live } from "../../kernel/live.ts";
+import type { Log } from "../../kernel/log.ts";
 import type { Access } from "../../records/access/access.ts";
 import type { Approvals } from "../../records/access/approvals.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
@@ -19,6 +20,7 @@ import { guestRoutes } from "./guest-routes.ts";
 import { mailRoutes } from "./mail-routes.ts";
 import { mcpRoutes } from "./mcp-routes.ts";
 import { messageRoutes } from "./message-routes.ts";
+import { openAiRoutes } from "./openai/openai-routes.ts";
 import { policyRoutes } from "./policy-routes.ts";
 import { poolsRoutes } from "./pools-routes.ts";
 import { proposalsRoutes } from "./proposals-routes.ts";
@@ -40,6 +42,7 @@ export interface RouteParts extends SystemParts, SessionsParts {
   readonly mailbox: Mailbox;
   readonly agreement: AgreementParts;
   readonly newId: NewId;
+  readonly log: Log;
   /** The rules for tools as they are now. */
   readonly policy: () => Policy;
   readonly guests: GuestParts["guests"];
@@ -65,5 +68,6 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...routingRoutes(parts.agents, store),
     ...agentsRoutes(parts.agentControl),
     ...mcpRoutes(parts.mcp),
+    ...openAiRoutes(parts),
   ];
 }

@@ -9,6 +9,7 @@ import { errorResponse } from "./error-response.ts";
 import { knownHost, ownOrigin } from "./guards.ts";
 import { type Gauge, Metrics } from "./metrics.ts";
 import { type CallLimits, OpenCalls, type StillValid } from "./open-calls.ts";
+import { openAiResponse } from "./openai/openai-error.ts";
 import { openApiDocument } from "./openapi.ts";
 import { BodySpace } from "./read-body.ts";
 import { LOOKERS, type Route, route } from "./route.ts";
@@ -51,7 +52,7 @@ export function createApp(parts: ApiParts): Hono {
 
   const app = new Hono();
   app.onError((error, { req }) => {
-    const response = errorResponse(error, log, redaction);
+    const response = refusal(req.path)(error, log, redaction);
     metrics.count(METHODS.includes(req.method) ? req.method : "other", "other", response.status, 0);
     return response;
   });
@@ -65,12 +66,17 @@ export function createApp(parts: ApiParts): Hono {
     const answer = serve(one, serving);
     app.on([...methodsOf(one)], one.path, async (context) => {
       const began = performance.now();
-      const response = await answer(context).catch((error: unknown) => errorResponse(error, log, redaction));
+      const response = await answer(context).catch((error: unknown) => refusal(one.path)(error, log, redaction));
       metrics.count(context.req.method, one.path, response.status, performance.now() - began);
       return response;
     });
   }
   return app;
+}
+
+/** Clients of OpenAI's API understand its errors only. */
+function refusal(path: string): typeof errorResponse {
+  return path.startsWith("/v1/") ? openAiResponse : errorResponse;
 }
 
 function methodsOf(route: Route): readonly string[] {

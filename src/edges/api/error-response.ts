@@ -14,7 +14,7 @@ export function errorResponse(error: unknown, log: Log, redaction: Redaction): R
   return Response.json({ error: redaction.value(body) }, { status, headers });
 }
 
-function foreseen(error: unknown, log: Log): Failure {
+export function foreseen(error: unknown, log: Log): Failure {
   if (error instanceof Failure && error.code !== "internal.bug") return error;
   log.error("a request failed unexpectedly", { error: error instanceof Error ? error.message : String(error) });
   return new Failure("internal.bug", "something went wrong inside Guildhall");

@@ -1,6 +1,6 @@
 import { asFailure } from "../../kernel/failure.ts";
 import type { Log } from "../../kernel/log.ts";
-import type { StreamBody } from "./route.ts";
+import type { SentEvent, StreamBody } from "./route.ts";
 
 /** Proxies and clients give up on a connection that says nothing. */
 const KEEP_ALIVE_MS = 15_000;
@@ -55,9 +55,9 @@ export function eventStream(signal: AbortSignal, log: Log, ended: () => void, bo
         over.addEventListener("abort", end, { once: true });
         // Sends the headers: the client knows that it is listening.
         write(":\n\n");
-        body(async ({ id, event, data }) => {
+        body(async (event) => {
           await roomAgain();
-          write(`${id === undefined ? "" : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+          write(inWords(event));
         }, over)
           .catch((error: unknown) => {
             if (!over.aborted) log.warn("an event stream broke off", { error: asFailure(error).message });
@@ -75,4 +75,9 @@ export function eventStream(signal: AbortSignal, log: Log, ended: () => void, bo
     { highWaterMark: 16 },
   );
   return new Response(readable, { headers: STREAM_HEADERS });
+}
+
+function inWords({ id, event, ...sent }: SentEvent): string {
+  const head = `${id === undefined ? "" : `id: ${id}\n`}${event === undefined ? "" : `event: ${event}\n`}`;
+  return `${head}data: ${"text" in sent ? sent.text : JSON.stringify(sent.data)}\n\n`;
 }

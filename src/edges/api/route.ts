@@ -90,12 +90,8 @@ interface CallDeclaration<Path extends string, Params, Query, Body, Answers exte
   ): Promise<AnswerOf<NoInfer<Answers>>>;
 }
 
-/** One server-sent event. `data` is sent as JSON. */
-export interface SentEvent {
-  readonly id?: string;
-  readonly event: string;
-  readonly data: unknown;
-}
+/** One server-sent event. `data` is sent as JSON, `text` as it is. */
+export type SentEvent = { readonly id?: string; readonly event?: string } & ({ readonly data: unknown } | { readonly text: string });
 /** Resolves when there is room for the next one: a slow reader slows its sender. */
 export type Send = (event: SentEvent) => Promise<void>;
 export type StreamBody = (send: Send, signal: AbortSignal) => Promise<void>;
