@@ -1,4 +1,4 @@
-import type { DmScope, PlaceScope } from "../../contract/config.ts";
+import type { DmScope, GroupScope, PlaceScope } from "../../contract/config.ts";
 import type { Address } from "./address.ts";
 import { encodedPart, type PersonId } from "./session-key.ts";
 
@@ -14,13 +14,30 @@ export interface SessionReach {
   readonly others: boolean;
 }
 
+/** What of an agent decides about its conversations. */
+export interface ConversationScopes {
+  readonly dmScope: DmScope;
+  readonly groupScope: GroupScope;
+}
+
+/**
+ * Who hears what is said at an address. `private`: this person. `everybody in private`: private chats are one conversation. `personal`: a
+ * group in which each has a conversation of their own. `shared`: everybody there.
+ */
+export type Hearing = "private" | "everybody in private" | "personal" | "shared";
+
+export function hearingOf({ chatType }: Pick<Address, "chatType">, scopes: ConversationScopes): Hearing {
+  if (chatType === "dm") return scopes.dmScope === "main" ? "everybody in private" : "private";
+  return scopes.groupScope === "per-peer" ? "personal" : "shared";
+}
+
 export interface ReachFrom {
   readonly agent: string;
   /** The session from which is looked. */
   readonly sessionKey: string;
   readonly address: Address;
   readonly memoryScope: PlaceScope;
-  readonly dmScope: DmScope;
+  readonly hearing: Hearing;
   /** Every id of who speaks. */
   readonly ids: readonly PersonId[];
 }
@@ -29,7 +46,7 @@ export interface ReachFrom {
  * `agent`: what everybody heard in groups; in private also what this person said in private, anywhere, and what other agents were told
  * that the operator lets this one see. `chat`: the topics of this chat. `topic`: this conversation.
  */
-export function sessionReach({ agent, sessionKey, address, memoryScope, dmScope, ids }: ReachFrom): SessionReach {
+export function sessionReach({ agent, sessionKey, address, memoryScope, hearing, ids }: ReachFrom): SessionReach {
   const here = { agent, keys: [sessionKey], shapes: [], shared: null, others: false };
   const isPrivate = address.chatType === "dm";
   if (memoryScope === "topic" || (memoryScope === "chat" && isPrivate)) return here;
@@ -42,7 +59,7 @@ export function sessionReach({ agent, sessionKey, address, memoryScope, dmScope,
   if (!isPrivate) return { ...here, shapes: ids.flatMap((id) => perPeer(`${own}${encodedPart(id.platform)}:`, [id])), shared: own };
   return {
     agent,
-    keys: [sessionKey, ...(dmScope === "main" ? [`${own}main`] : [])],
+    keys: [sessionKey, ...(hearing === "everybody in private" ? [`${own}main`] : [])],
     shapes: ids.flatMap((id) => {
       const begins = `${own}${encodedPart(id.platform)}:`;
       return [{ begins, ends: `:dm:${encodedPart(id.peer)}` }, ...perPeer(begins, [id])];
