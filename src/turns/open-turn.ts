@@ -49,10 +49,13 @@ export function openingOf(
   run: RunInput,
   callers: Pick<Opening, "tools" | "settings"> | null,
 ): Opening {
+  const brought = callers?.tools ?? [];
+  // Whoever brings a tool by the name of one of ours means his own: he makes the call, so nothing is given away.
+  const own = context.tools.filter(({ name }) => !brought.some((tool) => tool.name === name));
   return {
     system: wordsOfParts(context.system),
     recalled: wordsOfParts(context.recalled),
-    tools: [...context.tools, ...(callers?.tools ?? [])],
+    tools: [...own, ...brought],
     messages,
     ...(callers?.settings ? { settings: callers.settings } : {}),
     cacheKey: run.sessionKey,

@@ -2,7 +2,7 @@ import { type CallParts, type Settled, settleCall, type TurnOfCalls } from "../a
 import type { TurnJournal } from "../acts/turn-journal.ts";
 import type { AskedCall } from "../acts/wait-turn.ts";
 import { Failure } from "../kernel/failure.ts";
-import type { Model, ModelCall, ModelPrice } from "../kernel/model.ts";
+import type { Model, ModelCall, ModelPrice, ModelRequest } from "../kernel/model.ts";
 import type { CallRecord, CallResult } from "../records/journal/calls.ts";
 import type { Response, Step } from "../records/journal/steps.ts";
 import { askModel, type Emit } from "./ask-model.ts";
@@ -81,11 +81,20 @@ async function ask(turn: Turn, steps: readonly Step[], step: number): Promise<Re
         messages: [...request.messages, { role: "user" as const, text: LAST_WORDS }],
         settings: { ...request.settings, toolChoice: "none" as const },
       }
-    : request;
+    : asked === 0
+      ? request
+      : withFreeChoice(request);
   await turn.reserve(step, whole);
   const response = await askModel(turn.model, whole, turn.priceOf, turn.emit, turn.signal);
   if (isLast && response.calls.length > 0) throw new Failure("turn.too_many_steps", `the turn did not end within ${turn.maxSteps} steps`);
   return response;
+}
+
+/** Whoever asks for a call has got it with the first answer: asking for one again would never end. */
+function withFreeChoice(request: ModelRequest): ModelRequest {
+  const choice = request.settings?.toolChoice;
+  if (choice === undefined || choice === "auto" || choice === "none") return request;
+  return { ...request, settings: { ...request.settings, toolChoice: "auto" } };
 }
 
 type Outcome = TurnEnd | { readonly kind: "goes on"; readonly calls: readonly CallRecord[] };

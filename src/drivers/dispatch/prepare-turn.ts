@@ -63,7 +63,6 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
   const done = await readSteps(parts.store.read, run.id);
   const callParts: CallParts = { clock: parts.clock, redaction: parts.redaction, spill: parts.spill, policy };
   const { settings, tools: callers = [] } = run.request ?? {};
-  const mine = callers.filter(({ name }) => !tools.has(name));
   const emit: Turn["emit"] = (chunk) => parts.live.publish(run.id, chunk);
   return {
     run,
@@ -73,7 +72,7 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
     mail: context.mail,
     turn: {
       model,
-      opening: openingOf(context, await conversation(parts, run), run, { tools: mine, settings }),
+      opening: openingOf(context, await conversation(parts, run), run, { tools: callers, settings }),
       done,
       maxSteps: agent.maxSteps,
       calls: {
@@ -88,7 +87,7 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
         progress: (place, text) => emit({ kind: "progress", place, tool: "", text }),
       },
       callParts,
-      callerTools: new Set(mine.map(({ name }) => name)),
+      callerTools: new Set(callers.map(({ name }) => name)),
       emit,
       priceOf: (name) => parts.models.priceOf?.(name) ?? null,
       reserve: async () => {},
@@ -99,7 +98,9 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
 
 async function contextOf(parts: TurnParts, facts: TurnFacts, tools: ReadonlyMap<string, Tool>): Promise<StoredContext> {
   const [system, recalled] = await Promise.all([partsOf(parts.sources.system, facts), partsOf(parts.sources.recalled, facts)]);
-  return { system, recalled, tools: offersOf(tools, facts.grant, parts.agents.current.policy), mail: [], after: 0 };
+  const instructions = facts.run.request?.instructions;
+  const told = instructions ? [...system, { name: "caller", text: `Instructions of whoever asks:\n${instructions}` }] : system;
+  return { system: told, recalled, tools: offersOf(tools, facts.grant, parts.agents.current.policy), mail: [], after: 0 };
 }
 
 /** What was said before, and what is to be answered. */

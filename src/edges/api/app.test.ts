@@ -68,6 +68,7 @@ function appFor(host: string): Hono {
     log: quiet,
     routes: allRoutes({
       store,
+      log: quiet,
       accept,
       agents,
       live: new LiveHub(),

@@ -60,7 +60,7 @@ function common(run: Run): object {
   return { id: `chatcmpl-${run.id}`, created: Math.floor(run.createdAt / 1000), model: run.agent, system_fingerprint: null };
 }
 
-function callOf({ id, tool, args }: ModelCall): unknown {
+function callOf({ id, tool, args }: ModelCall): object {
   return { id, type: "function", function: { name: tool, arguments: args } };
 }
 
