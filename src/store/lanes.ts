@@ -1,5 +1,5 @@
 import type { Dialect, Tx } from "./engine.ts";
-import { list } from "./sql.ts";
+import { list, type SqlFragment } from "./sql.ts";
 
 /**
  * A lane is a queue of tickets: `tail` is the last one given out, `head` the one whose turn it is. The lane's row is changed by
@@ -12,13 +12,14 @@ export async function enterLane(tx: Tx, lane: string): Promise<{ readonly positi
   return { position: row.tail, first: row.head === row.tail };
 }
 
-/** After items have left these lanes: whoever is first now becomes ready. */
-export async function advanceLanes(dialect: Dialect, tx: Tx, lanes: readonly string[]): Promise<void> {
+/** After items have left these lanes: whoever is first now becomes ready, with this tag. */
+export async function advanceLanes(dialect: Dialect, tx: Tx, lanes: readonly string[], tagged: SqlFragment): Promise<void> {
   // Locked before looking: under read committed the next statement then sees every item that has entered.
   await tx.all`select lane from lanes where lane in ${list(lanes)} order by lane ${dialect.forUpdate}`;
   await tx.run`update lanes set head = coalesce((select min(position) from work where work.lane = lanes.lane and position is not null), tail + 1)
     where lane in ${list(lanes)}`;
-  await tx.run`update work set state = case when run_at > now_ms() then 'parked' else 'ready' end where state = 'queued' and lane in ${list(lanes)}
+  await tx.run`update work set state = case when run_at > now_ms() then 'parked' else 'ready' end, vtime = ${tagged}
+    where state = 'queued' and lane in ${list(lanes)}
     and position = (select head from lanes where lanes.lane = work.lane)`;
   await tx.run`delete from lanes where lane in ${list(lanes)} and head > tail`;
 }
