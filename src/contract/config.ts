@@ -127,8 +127,10 @@ export type AgentConfig = z.output<typeof agentKeys>;
 /** `coder:` with nothing after it is an agent that inherits everything. */
 const agentConfig = agentKeys.nullable().transform((agent): AgentConfig => agent ?? agentKeys.parse({}));
 
+export const PROVIDER_TYPES = ["openai-compatible", "openai", "anthropic", "google", "openrouter", "ollama"] as const;
 const provider = z.strictObject({
-  type: z.enum(["openai-compatible", "openai", "anthropic", "google", "openrouter", "ollama"]).default("openai-compatible"),
+  /** Without it a well-known name is of its own type, and every other openai-compatible. */
+  type: z.enum(PROVIDER_TYPES).optional(),
   base_url: url.optional(),
   api_key: secret.optional(),
 });

@@ -8,6 +8,7 @@ import { Failure, isFailure } from "../kernel/failure.ts";
 import { type Redact, redactor } from "../kernel/redact.ts";
 import { type ConfigPath, type ConfigProblem, configFailure, type Origin } from "./config-problem.ts";
 import { type Environment, homeOf, type Whereabouts } from "./home.ts";
+import { type ModelKeys, modelKeysOf, NO_MODEL_KEYS } from "./model-keys.ts";
 import { parseYamlAside, WORTH_A_PROCESS } from "./parse-aside.ts";
 import { namedSecrets, Secrets, secretsIn } from "./secrets.ts";
 import { type ValidatedConfig, validateConfig } from "./validate-config.ts";
@@ -27,6 +28,7 @@ export interface Settings {
   readonly quarantined: ReadonlyMap<string, readonly ConfigProblem[]>;
   readonly warnings: readonly ConfigProblem[];
   readonly secrets: Secrets;
+  readonly modelKeys: ModelKeys;
   /** Where a value stands in the file; of one that nobody wrote, where the nearest thing around it does. Null without a file. */
   originOf(path: ConfigPath): Origin | null;
   /** Whether the file itself says this. */
@@ -111,6 +113,7 @@ function settingsOf({ home, file, text, source, dotEnv, lookUp }: ReadConfig, op
     quarantined: validated.quarantined,
     warnings: [...validated.warnings, ...dotEnv.warnings],
     secrets: new Secrets(validated.config, secrets),
+    modelKeys: modelKeysOf(lookUp),
     originOf: (path) => source?.originOf(path) ?? null,
     isWritten: (path) => source?.isWritten(path) ?? false,
     storeLocation: location,
@@ -118,7 +121,7 @@ function settingsOf({ home, file, text, source, dotEnv, lookUp }: ReadConfig, op
 }
 
 /** For a program that hands in its config: nothing of it stands in a file. */
-export function settingsWithoutFile(config: Config, home: string): Settings {
+export function settingsWithoutFile(config: Config, home: string, modelKeys: ModelKeys = NO_MODEL_KEYS): Settings {
   return {
     home,
     configFile: null,
@@ -128,6 +131,7 @@ export function settingsWithoutFile(config: Config, home: string): Settings {
     quarantined: new Map(),
     warnings: [],
     secrets: new Secrets(config, secretsIn(config)),
+    modelKeys,
     originOf: () => null,
     isWritten: () => false,
     storeLocation: storeLocation(config, undefined, home),

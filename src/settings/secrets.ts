@@ -1,6 +1,7 @@
 import type { Config } from "../contract/config.ts";
 import { Secret } from "../contract/secret.ts";
 import { type ConfigPath, type Finding, warningAt } from "./config-problem.ts";
+import { USUAL_KEYS } from "./model-keys.ts";
 import { isSecretPosition, SECRET_POSITIONS } from "./secret-positions.ts";
 import { passwordsIn } from "./url-passwords.ts";
 import { isMap, mapAt, valueAt } from "./value-at.ts";
@@ -8,15 +9,6 @@ import type { YamlSource } from "./yaml-source.ts";
 
 export type NamedSecret = readonly [name: string, value: string];
 
-/** What providers' keys are called when nobody names them. */
-const USUAL_KEYS = [
-  "OPENAI_API_KEY",
-  "ANTHROPIC_API_KEY",
-  "GOOGLE_API_KEY",
-  "GEMINI_API_KEY",
-  "GOOGLE_GENERATIVE_AI_API_KEY",
-  "OPENROUTER_API_KEY",
-];
 /** Addresses, which may hold a password. */
 const ADDRESSES = ["store", "providers.*.base_url", "channels.*.api_url", "channels.*.accounts.*.api_url", "agents.*.mcp.*.url"];
 /** Beside tokens, an MCP server's variables and headers hold much that is none: only what is called like a secret is taken for one. */
@@ -60,7 +52,7 @@ export function namedSecrets(source: YamlSource | null, environment: (name: stri
   const misplaced = leavesBelow(valueAt(source?.value, ["agents"]), ["agents"]).filter((path) => IS_CALLED_SECRET.test(keyOf(path)));
   const written = source === null ? [] : [...secretPaths(source.value), ...misplaced].flatMap((path) => secretsAt(path, source));
   const elsewhere = source?.substituted().filter(([name]) => IS_CALLED_SECRET.test(name)) ?? [];
-  const usual = USUAL_KEYS.flatMap((name): NamedSecret[] => named(name, environment(name)));
+  const usual = Object.values(USUAL_KEYS).flat().flatMap((name): NamedSecret[] => named(name, environment(name)));
   const passwords = ADDRESSES.flatMap((place) =>
     leavesAt(source?.value, place).flatMap((path) => passwordsAt(String(path.at(-1)), valueAt(source?.value, path))),
   );

@@ -1,31 +1,71 @@
-import { Failure } from "../../kernel/failure.ts";
-import type { Model, Models } from "../../kernel/model.ts";
+import { asFailure, Failure } from "../../kernel/failure.ts";
+import type { Model, ModelPrice, Models } from "../../kernel/model.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
+import { modelChain } from "./model-chain.ts";
 
 export interface Provider {
   readonly name: string;
-  model(name: string): Model | undefined;
+  /** `hasNext`: another is asked when this one cannot answer. Undefined: there is none by that name. Throws when it cannot be used. */
+  model(id: string, hasNext?: boolean): Model | undefined;
   /** Names to suggest; a provider may answer to more. */
   models(): readonly string[];
+  /** Absent, or null: not known. */
+  priceOf?(id: string): ModelPrice | null;
 }
 
 /** Looks up `provider/model`. A wrong name is the trouble of the agent that has it, and of nobody else. */
 export function modelRegistry(providers: readonly Provider[]): Models {
   return {
     resolve(names) {
-      const name = typeof names === "string" ? names : (names[0] ?? "");
-      const [providerName = "", ...rest] = name.split("/");
-      const provider = providers.find((candidate) => candidate.name === providerName);
-      if (!provider) {
-        const known = providers.map((candidate) => candidate.name);
-        throw new Failure("model.unknown", `model "${name}": there is no provider "${providerName}"${didYouMean(providerName, known)}`);
-      }
-      const model = provider.model(rest.join("/"));
-      if (model) return model;
-      throw new Failure(
-        "model.unknown",
-        `provider "${providerName}" has no model "${rest.join("/")}"${didYouMean(rest.join("/"), provider.models())}`,
-      );
+      const wanted = [...new Set(typeof names === "string" ? [names] : names)];
+      const found = wanted.map((name, index) => attempted(name, () => lookUp(providers, name, index < wanted.length - 1)));
+      const [first, ...others] = found;
+      if (first === undefined) throw new Failure("model.unknown", "no model is named");
+      // Of several, those that cannot be used are passed over; where all cannot, the first says why.
+      if (found.every(({ failure }) => failure !== null)) throw first.failure;
+      return modelChain([first.model, ...others.map(({ model }) => model)]);
+    },
+    priceOf(name) {
+      const { provider, id } = split(name);
+      return providers.find((one) => one.name === provider)?.priceOf?.(id) ?? null;
+    },
+  };
+}
+
+function split(name: string): { readonly provider: string; readonly id: string } {
+  const at = name.indexOf("/");
+  return at < 0 ? { provider: name, id: "" } : { provider: name.slice(0, at), id: name.slice(at + 1) };
+}
+
+function lookUp(providers: readonly Provider[], name: string, hasNext: boolean): Model {
+  const { provider: first, id } = split(name);
+  const provider = providers.find((candidate) => candidate.name === first);
+  if (!provider) {
+    const known = providers.map((candidate) => candidate.name);
+    throw new Failure("model.unknown", `model "${name}": there is no provider "${first}"${didYouMean(first, known)}`);
+  }
+  const model = id === "" ? undefined : provider.model(id, hasNext);
+  if (model) return model;
+  throw new Failure("model.unknown", `provider "${first}" has no model "${id}"${didYouMean(id, provider.models())}`);
+}
+
+function attempted(name: string, find: () => Model): { readonly model: Model; readonly failure: Failure | null } {
+  try {
+    return { model: find(), failure: null };
+  } catch (error) {
+    const failure = asFailure(error);
+    return { model: unusable(name, failure), failure };
+  }
+}
+
+/** Says why it cannot answer when it is asked to. */
+function unusable(name: string, failure: Failure): Model {
+  return {
+    name,
+    scripted: true,
+    // biome-ignore lint/correctness/useYield: it has nothing to say
+    async *stream() {
+      throw failure;
     },
   };
 }

@@ -3,7 +3,7 @@ import { Secret } from "../../contract/secret.ts";
 import { canonicalJson } from "../../kernel/canonical-json.ts";
 import type { Settings } from "../../settings/load-settings.ts";
 
-type ConfigState = Pick<Settings, "config" | "quarantined">;
+type ConfigState = Pick<Settings, "config" | "quarantined" | "modelKeys">;
 
 /** What is read once, when the daemon starts. */
 const AT_START: readonly (keyof Config)[] = ["store", "server"];
@@ -17,6 +17,7 @@ export function changesBetween(was: ConfigState, is: ConfigState): string[] {
     ...[...was.quarantined.keys()].filter((id) => !is.quarantined.has(id)).map((id) => `agent ${id} no longer quarantined`),
     ...agentChanges(before.agents, after.agents),
     ...entryChanges("pool", before.pools, after.pools),
+    ...(differs(was.modelKeys, is.modelKeys) ? ["keys of models changed"] : []),
     ...(Object.keys({ ...before, ...after }) as (keyof Config)[])
       .filter((key) => key !== "agents" && key !== "pools" && differs(before[key], after[key]))
       .map((key) => (AT_START.includes(key) ? `${key} changed; it takes effect at the next start` : `${key} changed`)),

@@ -1,0 +1,64 @@
+import type { Clock } from "../../kernel/clock.ts";
+
+/** What a breaker lets pass: everything, or one attempt to see whether it is over. */
+export interface Admission {
+  readonly admitted: boolean;
+  /** After which time to ask again. */
+  readonly waitMs: number;
+}
+
+const FAILURES = 5;
+const REST_MS = 5_000;
+const MAX_REST_MS = 60_000;
+/** While somebody else finds out. */
+const PROBED_MS = 1_000;
+
+/**
+ * One for each provider, for all who ask it.
+ *   closed → open: 5 failures in a row; open → half open: after a rest of 5 s, which doubles with every failed probe up to a minute;
+ *   half open: one attempt at a time; it succeeds → closed, it fails → open.
+ */
+export class Breaker {
+  readonly #clock: Clock;
+  #failures = 0;
+  #restMs = REST_MS;
+  #openUntil: number | null = null;
+  #probing = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whoever is admitted says later how it went. */
+  admit(): Admission {
+    if (this.#openUntil === null) return { admitted: true, waitMs: 0 };
+    const waitMs = this.#openUntil - this.#clock.now();
+    if (waitMs > 0) return { admitted: false, waitMs };
+    if (this.#probing) return { admitted: false, waitMs: PROBED_MS };
+    this.#probing = true;
+    return { admitted: true, waitMs: 0 };
+  }
+
+  succeeded(): void {
+    this.#failures = 0;
+    this.#restMs = REST_MS;
+    this.#openUntil = null;
+    this.#probing = false;
+  }
+
+  failed(): void {
+    this.#failures++;
+    if (this.#openUntil !== null) {
+      // Of those that were under way when it opened, only the probe says anything new.
+      if (!this.#probing) return;
+      this.#restMs = Math.min(MAX_REST_MS, this.#restMs * 2);
+    } else if (this.#failures < FAILURES) return;
+    this.#openUntil = this.#clock.now() + this.#restMs;
+    this.#probing = false;
+  }
+
+  /** It was not the provider's doing: an attempt that was given up, or a request that nobody could serve. */
+  undecided(): void {
+    this.#probing = false;
+  }
+}
