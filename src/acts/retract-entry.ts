@@ -4,6 +4,7 @@ import { isFailure } from "../kernel/failure.ts";
 import type { Mailbox } from "../records/mailbox/mailbox.ts";
 import type { Pools } from "../records/pools/pools.ts";
 import type { Tx } from "../store/engine.ts";
+import { marksOf } from "./send-mail.ts";
 
 const TYPE = "pool.retracted";
 const TOLD_AT_MOST = 100;
@@ -26,6 +27,7 @@ export async function retractEntryIn(
   reason: string,
 ): Promise<RetractionAnswer> {
   const { concerned, retracted, rerun, hidden, left } = await pools.retractIn(tx, caller, target, reason);
+  const marks = await marksOf(pools, tx, caller);
   for (const to of [...concerned.keys()].sort()) {
     const versions = concerned.get(to) ?? [];
     // What somebody was told first, it looks for first: the version that was withdrawn, where it has seen that.
@@ -42,7 +44,7 @@ export async function retractEntryIn(
       wake: false,
       expires_ms: EXPIRES_MS,
     };
-    await mailbox.sendIn(tx, caller.name, mail).catch(unlessFull);
+    await mailbox.sendIn(tx, caller, mail, marks).catch(unlessFull);
   }
   return { retracted: [...retracted], rerun: [...rerun], hidden, left };
 }

@@ -13,6 +13,7 @@ export function mailCommands(program: Command, done: (exit: number) => void): vo
     .option("--urgent", "before all other mail, between two tool calls of a running agent")
     .option("--conversation <name>", "mail of one conversation arrives in order")
     .option("--reader <name...>", "who else may read it")
+    .option("--wake", "start a turn of the agent that receives it")
     .option("--expires <time>", "give up after this (default: 7d)", milliseconds)
     .action(async (to: string, content: string, _own, command: Command) =>
       done(await (await import("./mail.ts")).sendMail(to, content, command.optsWithGlobals())),

@@ -13,6 +13,7 @@ interface SendOptions extends GlobalOptions {
   readonly urgent?: boolean;
   readonly conversation?: string;
   readonly reader?: string[];
+  readonly wake?: boolean;
   readonly expires?: number;
 }
 
@@ -25,6 +26,7 @@ export async function sendMail(to: string, content: string, options: SendOptions
     ...(options.conversation === undefined ? {} : { conversation: options.conversation }),
     ...(options.reader === undefined ? {} : { readers: options.reader }),
     ...(options.expires === undefined ? {} : { expires_ms: options.expires }),
+    ...(options.wake ? { wake: true } : {}),
   });
   print(options.json ? JSON.stringify(sent) : sent.id);
   return 0;

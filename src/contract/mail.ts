@@ -27,7 +27,7 @@ export const newMail = z.strictObject({
     .max(MAX_READERS)
     .default([])
     .transform((names) => [...new Set(names)]),
-  /** Whether it is worth waking the recipient for. */
+  /** Starts a turn of the agent that receives it, if it is one of this house. */
   wake: z.boolean().default(false),
   expires_ms: z
     .int()
@@ -39,7 +39,8 @@ export type NewMail = z.output<typeof newMail>;
 /** As a sender may write it, defaults left out. */
 export type MailDraft = z.input<typeof newMail>;
 
-export const sentMail = z.object({ id: z.string() });
+/** `woken`, where it was asked for: whether a turn was started, waits already, or is not started (nobody is there, or too many were). */
+export const sentMail = z.object({ id: z.string(), woken: z.enum(["started", "waiting", "nobody", "limited"]).optional() });
 export type SentMail = z.output<typeof sentMail>;
 
 export const mailReceive = z.strictObject({
@@ -62,6 +63,8 @@ const letter = z.object({
   conversation: z.string().nullable(),
   readers: z.array(z.string()),
   wake: z.boolean(),
+  /** `external`: words of somebody the house does not answer to, or of an agent that had read some. Set by the gateway. */
+  label: z.enum(["trusted", "external"]),
   at: z.number(),
   expiresAt: z.number(),
 });

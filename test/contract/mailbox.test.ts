@@ -61,6 +61,7 @@ describe.each(PLACES)("mail on %s", (_name, makePlace) => {
         conversation: "c",
         readers: ["carol"],
         wake: true,
+        label: "external",
         fence: expect.any(Number),
         attempt: 1,
         at: expect.any(Number),

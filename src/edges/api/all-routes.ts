@@ -60,7 +60,7 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...eventRoutes(store),
     ...tokenRoutes(parts.access),
     ...claimsRoutes(parts.claims),
-    ...mailRoutes(parts.mailbox),
+    ...mailRoutes({ ...parts, pools: parts.agreement.pools }),
     ...poolsRoutes({ pools: parts.agreement.pools, mailbox: parts.mailbox, claims: parts.claims }),
     ...proposalsRoutes(parts.agreement, parts.newId),
     ...policyRoutes(parts.policy),

@@ -1,3 +1,4 @@
+import { type MailParts, sendMail } from "../../acts/send-mail.ts";
 import {
   mail,
   mailAck,
@@ -10,21 +11,21 @@ import {
   sentMail,
   settledMail,
 } from "../../contract/mail.ts";
-import type { Mailbox } from "../../records/mailbox/mailbox.ts";
 import { LOOKERS, MEMBERS, type Route, route } from "./route.ts";
 
-export function mailRoutes(mailbox: Mailbox): Route[] {
+export function mailRoutes(parts: MailParts): Route[] {
+  const { mailbox } = parts;
   return [
     route({
       method: "POST",
       path: "/api/mail",
-      summary: "Send a mail to an identity or a role",
+      summary: "Send a mail to an identity or a role; with `wake` a turn of the agent that receives it is started",
       allow: MEMBERS,
       body: newMail,
       answers: { 201: sentMail },
       handle: async ({ caller, body, record }) => ({
         status: 201,
-        body: { id: await mailbox.send(caller, body, (tx, id) => record(tx, { status: 201, body: { id } })) },
+        body: await sendMail(parts, caller, body, (tx, sent) => record(tx, { status: 201, body: sent })),
       }),
     }),
     route({

@@ -1,10 +1,17 @@
 import { z } from "zod";
+import { sendMail } from "../../acts/send-mail.ts";
 import { mailNack, mailReceive, newMail } from "../../contract/mail.ts";
 import { identifier, text } from "../../contract/text.ts";
 import { Failure } from "../../kernel/failure.ts";
 import { check, inWords, type Tool, type ToolCall, tool } from "./tool.ts";
 
 const REMEMBERED = 10_000;
+const IN_WORDS = {
+  started: "which has started a turn",
+  waiting: "which a turn that waits already will open",
+  nobody: "which wakes nobody: no agent of this house receives it",
+  limited: "which is read later: too many turns were started by mail",
+};
 
 /** Fences of mail that was handed out here: a model that acks by the id alone means what it has just read. */
 class HandedOut {
@@ -38,11 +45,13 @@ export function mailTools(): readonly Tool[] {
         priority: z.enum(["normal", "urgent"]).default("normal"),
         conversation: identifier.optional().describe("Mail of one conversation arrives in order"),
         readers: z.array(z.string()).max(50).optional().describe("Who else may read it"),
+        wake: z.boolean().optional().describe("Start a turn of the agent that receives it, instead of waiting for its next one"),
       }),
       changes: true,
-      call: async ({ mailbox }, { caller }, args) => {
-        const sent = await mailbox.send(caller, check(newMail, { ...args, content: args.content ?? null }));
-        return { text: `sent to ${args.to} as ${sent}`, data: { id: sent } };
+      call: async (parts, { caller }, args) => {
+        const sent = await sendMail(parts, caller, check(newMail, { ...args, content: args.content ?? null }));
+        const woken = sent.woken === undefined ? "" : `, ${IN_WORDS[sent.woken]}`;
+        return { text: `sent to ${args.to} as ${sent.id}${woken}`, data: { ...sent } };
       },
     }),
     tool({
@@ -61,7 +70,7 @@ export function mailTools(): readonly Tool[] {
         for (const one of mail) handedOut.note(call, one.id, one.fence);
         const lines = mail.map(
           (one) =>
-            `${one.id} (fence ${one.fence}) from ${one.from}, ${inWords(one.at)}, ${one.priority} ${one.type}:\n${JSON.stringify(one.content)}`,
+            `${one.id} (fence ${one.fence}) from ${one.from}, ${inWords(one.at)}, ${one.priority} ${one.type}${one.label === "external" ? " (external)" : ""}:\n${JSON.stringify(one.content)}`,
         );
         return { text: lines.join("\n") || "no mail", data: { mail } };
       },

@@ -38,6 +38,7 @@ beforeAll(async () => {
     claims: new Claims(store, "n"),
     mailbox: new Mailbox(store, newId),
     guests: new Guests(store, new Access(store, agents, newId, systemRandom), agents),
+    agents,
     newId,
     log: { info: () => {}, warn: () => {}, error: () => {} },
     version: "0.0.0",

@@ -1,20 +1,17 @@
 import { z } from "zod";
 import type { AgreementParts } from "../../acts/decide-proposal.ts";
+import type { MailParts } from "../../acts/send-mail.ts";
 import type { Workspace } from "../../contract/workspace.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { asFailure, Failure } from "../../kernel/failure.ts";
-import type { NewId } from "../../kernel/ids.ts";
 import type { Log } from "../../kernel/log.ts";
 import type { Guests } from "../../records/access/guests.ts";
 import type { Claims } from "../../records/claims/claims.ts";
-import type { Mailbox } from "../../records/mailbox/mailbox.ts";
 
 /** What tools and resources work on. */
-export interface McpParts extends AgreementParts {
+export interface McpParts extends AgreementParts, MailParts {
   readonly claims: Claims;
-  readonly mailbox: Mailbox;
   readonly guests: Guests;
-  readonly newId: NewId;
   readonly log: Log;
   readonly version: string;
 }

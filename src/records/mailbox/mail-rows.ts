@@ -14,6 +14,9 @@ export interface MailRow {
   readonly priority: number;
   readonly readers: string;
   readonly wake: number;
+  readonly label: ReceivedMail["label"];
+  /** The message of a person that it goes back to; null: it was not sent in a turn. */
+  readonly root_id: string | null;
   /** `delayed` is pending too, but waits for its time to come again. */
   readonly state: MailState | "delayed";
   readonly fence: number;
@@ -28,11 +31,11 @@ export interface MailRow {
 }
 
 export const MAIL_COLUMNS =
-  code(`id, seq, sender, recipient, conversation, type, content, priority, readers, wake, state, fence, attempts, leased_by,
+  code(`id, seq, sender, recipient, conversation, type, content, priority, readers, wake, label, root_id, state, fence, attempts, leased_by,
   visible_at, due_at, expires_at, created_at, first_received_at, settled_at`);
 /** For lists: contents may be large. */
 export const MAIL_COLUMNS_WITHOUT_CONTENT =
-  code(`id, seq, sender, recipient, conversation, type, 'null' as content, priority, readers, wake, state,
+  code(`id, seq, sender, recipient, conversation, type, 'null' as content, priority, readers, wake, label, root_id, state,
   fence, attempts, leased_by, visible_at, due_at, expires_at, created_at, first_received_at, settled_at`);
 
 /** The mailboxes somebody receives from, in the order in which they are locked. */
@@ -51,6 +54,7 @@ function letterOf(row: MailRow) {
     conversation: row.conversation === "" ? null : row.conversation,
     readers: JSON.parse(row.readers) as string[],
     wake: row.wake === 1,
+    label: row.label,
     at: row.created_at,
     expiresAt: row.expires_at,
   };

@@ -2,13 +2,14 @@ import type { Mail, MailCounts, MailList, MailQuery, MailReceive, NewMail, Recei
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { NewId } from "../../kernel/ids.ts";
-import type { Tx } from "../../store/engine.ts";
-import { code, sql } from "../../store/sql.ts";
+import type { Reads, Tx } from "../../store/engine.ts";
+import { sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { listMail } from "./list-mail.ts";
 import { boxesOf, MAIL_COLUMNS, MAIL_COLUMNS_WITHOUT_CONTENT, type MailRow, mailOf, receivedOf } from "./mail-rows.ts";
-import { front, hasMail, lockBoxes, receiveFrom } from "./receive-mail.ts";
+import { type Asked, front, hasMail, lockBoxes, receiveFrom } from "./receive-mail.ts";
 import { MAX_ATTEMPTS, NOW, Settling } from "./settling.ts";
+import { forgetChains } from "./wakes.ts";
 
 export interface MailLimits {
   /** Unsettled mail in one mailbox. */
@@ -26,6 +27,21 @@ const SWEEP_ROWS = 500;
 const UNUSED_BOX_MS = 86_400_000;
 const TIDY_MS = 60_000;
 const NO_MAIL = "there is no such mail";
+
+/** What the gateway knows of a mail, whatever its sender says. */
+export interface MailMarks {
+  /** Words of somebody the house does not answer to, or of an agent that had read some. */
+  readonly external: boolean;
+  /** The message of a person that it goes back to; null: it was not sent in a turn. */
+  readonly root: string | null;
+}
+
+export interface SendOptions {
+  /** Asked in the transaction that stores it. Without it, only a guest's mail is external. */
+  readonly marks?: (tx: Tx) => Promise<MailMarks>;
+  /** Runs in the transaction that stores it. */
+  readonly record?: (tx: Tx, id: string) => Promise<void>;
+}
 
 export interface ReceiveOptions {
   /** Aborts when whoever waits has left. */
@@ -55,8 +71,7 @@ export class Mailbox {
     this.#settling = new Settling(store, this.#limits.keepMs);
   }
 
-  /** `record` runs in the transaction that stores it. */
-  async send(caller: Caller, mail: NewMail, record?: (tx: Tx, id: string) => Promise<void>): Promise<string> {
+  async send(caller: Caller, mail: NewMail, { marks, record }: SendOptions = {}): Promise<string> {
     mustBeMember(caller);
     const content = this.#contentOf(mail);
     const id = this.#newId();
@@ -64,7 +79,8 @@ export class Mailbox {
     const sent = await this.#store.transact(
       "send mail",
       async (tx) => {
-        const stored = await this.#insert(tx, id, caller.name, mail, content);
+        const known = (await marks?.(tx)) ?? { external: caller.kind === "guest", root: null };
+        const stored = await this.#insert(tx, id, caller.name, mail, content, known);
         if (stored) await record?.(tx, id);
         return stored;
       },
@@ -75,9 +91,10 @@ export class Mailbox {
   }
 
   /** As part of a larger transaction. Whoever sends several goes by the recipients' names, so that two senders never wait for each other. */
-  async sendIn(tx: Tx, from: string, mail: NewMail): Promise<string> {
+  async sendIn(tx: Tx, caller: Caller, mail: NewMail, marks: MailMarks): Promise<string> {
+    mustBeMember(caller);
     const id = this.#newId();
-    if (!(await this.#insert(tx, id, from, mail, this.#contentOf(mail)))) throw this.#full(mail);
+    if (!(await this.#insert(tx, id, caller.name, mail, this.#contentOf(mail), marks))) throw this.#full(mail);
     return id;
   }
 
@@ -95,6 +112,19 @@ export class Mailbox {
     }
   }
 
+  /** The same as part of a larger transaction, and without waiting. */
+  async receiveIn(tx: Tx, caller: Caller, asked: Asked): Promise<ReceivedMail[]> {
+    mustBeMember(caller);
+    const boxes = boxesOf(caller);
+    await lockBoxes(tx, boxes);
+    return (await receiveFrom(this.#store, this.#settling, tx, boxes, caller.name, asked)).map(receivedOf);
+  }
+
+  /** Whether there is something to receive now; a look, without a lock. */
+  has(reads: Reads, caller: Caller, urgentOnly = false): Promise<boolean> {
+    return hasMail(reads, boxesOf(caller), urgentOnly);
+  }
+
   async ack(caller: Caller, id: string, fence: number): Promise<void> {
     await this.#store.transact("ack mail", (tx) => this.ackIn(tx, caller, id, fence), "locked");
   }
@@ -110,17 +140,24 @@ export class Mailbox {
     tx.hint("mail");
   }
 
+  /** The number of the lease that the caller has on it now; undefined: it has none. */
+  async leaseIn(tx: Tx, caller: Caller, id: string): Promise<number | undefined> {
+    const row = await tx.get<{ fence: number }>`select fence from mail
+      where id = ${id} and leased_by = ${caller.name} and state = 'leased' and due_at > now_ms()`;
+    return row?.fence;
+  }
+
   async nack(caller: Caller, id: string, fence: number, delayMs: number): Promise<"pending" | "dead"> {
     return this.#store.transact("nack mail", (tx) => this.nackIn(tx, caller, id, fence, delayMs), "locked");
   }
 
-  /** Gives it back, to come again after the delay; after the last try it is dead. */
-  async nackIn(tx: Tx, caller: Caller, id: string, fence: number, delayMs: number): Promise<"pending" | "dead"> {
+  /** Gives it back, to come again after the delay; after the last try it is dead. `quietly`: nobody is woken for it any more. */
+  async nackIn(tx: Tx, caller: Caller, id: string, fence: number, delayMs: number, quietly = false): Promise<"pending" | "dead"> {
     mustBeMember(caller);
     const visibleAt = sql`now_ms() + cast(${delayMs} as bigint)`;
     const row =
       await tx.get<MailRow>`update mail set state = ${delayMs > 0 ? "delayed" : "pending"}, leased_by = null, visible_at = ${visibleAt},
-        due_at = case when ${delayMs} > 0 and expires_at > ${visibleAt} then ${visibleAt} else expires_at end
+        wake = case when ${quietly ? 1 : 0} = 1 then 0 else wake end, due_at = case when ${delayMs} > 0 and expires_at > ${visibleAt} then ${visibleAt} else expires_at end
       where id = ${id} and fence = ${fence} and leased_by = ${caller.name} and state = 'leased' and due_at > now_ms() returning ${MAIL_COLUMNS_WITHOUT_CONTENT}`;
     if (!row) throw await this.#whyNot(tx, caller, id);
     if (row.attempts >= MAX_ATTEMPTS) {
@@ -133,8 +170,8 @@ export class Mailbox {
   }
 
   /** Sender, recipient and readers see how it stands; for anybody else it does not exist. */
-  async read(caller: Caller, id: string): Promise<Mail> {
-    const row = await this.#store.read.get<MailRow & { now: number }>`select ${MAIL_COLUMNS}, now_ms() as now from mail where id = ${id}`;
+  async read(caller: Caller, id: string, reads: Reads = this.#store.read): Promise<Mail> {
+    const row = await reads.get<MailRow & { now: number }>`select ${MAIL_COLUMNS}, now_ms() as now from mail where id = ${id}`;
     if (!row || !maySee(caller, row)) throw new Failure("request.not_found", NO_MAIL);
     return mailOf(row, row.now);
   }
@@ -149,7 +186,7 @@ export class Mailbox {
   /** What could be handed out to the caller now, the urgent first, without handing it out. */
   async unread(caller: Caller, max: number, urgentOnly = false): Promise<Mail[]> {
     const rows = await this.#store.read.all<MailRow & { now: number }>`select ${MAIL_COLUMNS}, now_ms() as now from mail
-      where id in (${front(boxesOf(caller), max)}) ${urgentOnly ? code("and priority > 0") : code("")} order by priority desc, seq`;
+      where id in (${front(boxesOf(caller), max, urgentOnly)}) order by priority desc, seq`;
     return rows.map((row) => mailOf(row, row.now));
   }
 
@@ -176,6 +213,7 @@ export class Mailbox {
       async (tx) => {
         const { dialect } = this.#store;
         await this.#settling.forget(tx, SWEEP_ROWS);
+        if (tidy) await forgetChains(dialect, tx, SWEEP_ROWS);
         const unused = sql`select name from mailboxes where used_at < ${NOW} - ${UNUSED_BOX_MS} limit ${SWEEP_ROWS} ${dialect.skipLocked}`;
         if (tidy) await tx.run`delete from mailboxes where name ${dialect.amongFirst(unused)}`;
         return this.#settling.settleDue(tx, sql`order by due_at limit ${SWEEP_ROWS} ${dialect.skipLocked}`);
@@ -190,8 +228,7 @@ export class Mailbox {
     return this.#store.transact(
       "receive mail",
       async (tx) => {
-        await lockBoxes(tx, boxes);
-        const mail = (await receiveFrom(this.#store, this.#settling, tx, boxes, caller.name, request)).map(receivedOf);
+        const mail = await this.receiveIn(tx, caller, request);
         if (mail.length > 0) await record?.(tx, mail);
         return mail;
       },
@@ -200,14 +237,14 @@ export class Mailbox {
   }
 
   /** False when there is no room: counted while the mailbox is locked, so it is never over its limits. */
-  async #insert(tx: Tx, id: string, from: string, mail: NewMail, content: string): Promise<boolean> {
+  async #insert(tx: Tx, id: string, from: string, mail: NewMail, content: string, marks: MailMarks): Promise<boolean> {
     const { perBox, perSender } = this.#limits;
     await lockBoxes(tx, [mail.to]);
     const row = await tx.get<MailRow>`
-      insert into mail (id, seq, box, sender, recipient, conversation, type, content, priority, readers, wake, state, fence, attempts, visible_at,
+      insert into mail (id, seq, box, sender, recipient, conversation, type, content, priority, readers, wake, label, root_id, state, fence, attempts, visible_at,
         due_at, expires_at, created_at)
       select ${id}, ${await this.#store.dialect.nextFence(tx)}, ${mail.to}, ${from}, ${mail.to}, ${mail.conversation ?? ""}, ${mail.type}, ${content},
-        cast(${mail.priority === "urgent" ? 1 : 0} as integer), ${JSON.stringify(mail.readers)}, cast(${mail.wake ? 1 : 0} as integer), 'pending', 0, 0,
+        cast(${mail.priority === "urgent" ? 1 : 0} as integer), ${JSON.stringify(mail.readers)}, cast(${mail.wake ? 1 : 0} as integer), ${marks.external ? "external" : "trusted"}, cast(${marks.root} as text), 'pending', 0, 0,
         now_ms(), now_ms() + cast(${mail.expires_ms} as bigint), now_ms() + cast(${mail.expires_ms} as bigint), now_ms()
       where (select count(*) from mail where box = ${mail.to}) < ${perBox}
         and (select count(*) from mail where box = ${mail.to} and sender = ${from}) < ${perSender} returning ${MAIL_COLUMNS_WITHOUT_CONTENT}`;

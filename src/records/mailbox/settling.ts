@@ -26,7 +26,8 @@ export class Settling {
   }
 
   async tell(tx: Tx, type: MailEvent, actor: string, row: MailRow, more: object = {}): Promise<void> {
-    const about = { id: row.id, from: row.sender, to: row.recipient, type: row.type, priority: row.priority > 0 ? "urgent" : "normal" };
+    const priority = row.priority > 0 ? "urgent" : "normal";
+    const about = { id: row.id, from: row.sender, to: row.recipient, type: row.type, priority, label: row.label };
     await this.#store.ledger.append(tx, { type, actor, subject: ["mail", row.recipient, row.id], data: { ...about, ...more } });
   }
 

@@ -9,29 +9,57 @@ import type { PoolRegistry } from "./registry.ts";
 
 /**
  * The version a reader of each key would see, null where there is none; for whoever decides by versions alone, so that no read is
- * recorded. With `hold` the keys, also those that do not exist, stay as they are until the transaction ends.
+ * recorded.
  */
 export async function currentVersions(
+  registry: PoolRegistry,
+  reads: Reads,
+  caller: Caller,
+  pool: string,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, number | null>> {
+  await refuseReader(registry, reads, caller, pool, keys);
+  return versionsOf(reads, pool, keys);
+}
+
+/** The same, and the keys, also those that do not exist, stay as they are until the transaction ends. */
+export async function heldVersions(
   store: Store,
   registry: PoolRegistry,
   tx: Tx,
   caller: Caller,
   pool: string,
   keys: readonly string[],
-  hold: boolean,
 ): Promise<ReadonlyMap<string, number | null>> {
-  const { rules } = await registry.find(tx, caller, pool);
+  await refuseReader(registry, tx, caller, pool, keys);
+  await lockHeads(
+    store,
+    tx,
+    keys.map((key) => ({ pool, key })),
+  );
+  return versionsOf(tx, pool, keys);
+}
+
+async function refuseReader(registry: PoolRegistry, reads: Reads, caller: Caller, pool: string, keys: readonly string[]): Promise<void> {
+  const { rules } = await registry.find(reads, caller, pool);
   for (const key of keys) if (!mayRead(caller, rules.of(key))) throw noEntry(pool, key);
-  if (hold)
-    await lockHeads(
-      store,
-      tx,
-      keys.map((key) => ({ pool, key })),
-    );
-  const rows = await tx.all<{ key: string; current_version: number }>`select key, current_version from pool_keys
+}
+
+async function versionsOf(reads: Reads, pool: string, keys: readonly string[]): Promise<ReadonlyMap<string, number | null>> {
+  const rows = await reads.all<{ key: string; current_version: number }>`select key, current_version from pool_keys
     where pool = ${pool} and key in ${list(keys)} and current_version is not null and (expires_at is null or expires_at > now_ms())`;
   const found = new Map(rows.map((row) => [row.key, row.current_version]));
   return new Map(keys.map((key) => [key, found.get(key) ?? null]));
+}
+
+/** What the caller has read last in this run, and what it has written there itself. */
+export async function seenVersions(reads: Reads, caller: Caller, pool: string, key: string): Promise<number[]> {
+  const run = caller.run ?? "";
+  const read = await reads.get<{ version: number }>`select version from pool_reads where pool = ${pool} and key = ${key}
+    and agent = ${caller.name} and run = ${run} and shown = 0 order by last_at desc, id desc limit 1`;
+  const written = await reads.get<{ version: number | null }>`select max(version) as version from pool_versions
+    where pool = ${pool} and key = ${key} and agent = ${caller.name} and run = ${run}`;
+  return [read?.version, written?.version].filter((version) => version != null);
 }
 
 /** Refuses whom a write to these keys would be refused to. */

@@ -15,14 +15,14 @@ import type {
 } from "../../contract/pools.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { type Failure, isFailure } from "../../kernel/failure.ts";
-import type { Tx } from "../../store/engine.ts";
+import type { Reads, Tx } from "../../store/engine.ts";
 import type { Store } from "../../store/store.ts";
 import { mayRead, mayWrite, noEntry } from "./access.ts";
 import { blameFor } from "./blame.ts";
 import type { PoolWrite } from "./decide-write.ts";
 import { endorseVersion } from "./endorse.ts";
 import { type Freshness, freshness, lastReads, type ProposedWrite, refuseStale } from "./freshness.ts";
-import { currentVersions, hasReadExternal, refuseWriter } from "./pins.ts";
+import { currentVersions, hasReadExternal, heldVersions, refuseWriter, seenVersions } from "./pins.ts";
 import { EntryReads, type PageOptions, type ReadOptions } from "./read-entries.ts";
 import { isRecorded, type ReadLog, recordReads, type SeenVersion } from "./read-log.ts";
 import { ReadRecorder } from "./read-recorder.ts";
@@ -33,6 +33,13 @@ import { sweepExpired, sweepRemoved } from "./sweep.ts";
 import { readUsage } from "./usage.ts";
 import { watchPool } from "./watch.ts";
 import { type WriteOptions, writeEntries } from "./write-entries.ts";
+
+/** What a write ran into. */
+export interface Conflict {
+  readonly pool: string;
+  readonly key: string;
+  readonly current: Entry | null;
+}
 
 /** Shared memory. Methods that end in `In` take part in a transaction of somebody else's, which must be a `locked` one. */
 export class Pools {
@@ -82,8 +89,8 @@ export class Pools {
     return this.#registry.seal(tx, actor, name, retentionMs);
   }
 
-  list(caller: Caller): Promise<Pool[]> {
-    return this.#registry.list(caller);
+  list(caller: Caller, reads?: Reads): Promise<Pool[]> {
+    return this.#registry.list(caller, reads);
   }
 
   async details(caller: Caller, name: string): Promise<PoolDetails> {
@@ -101,6 +108,13 @@ export class Pools {
   /** Undefined where there is no entry, or none for this caller. A pool that is not there is refused. */
   read(caller: Caller, pool: string, key: string, options?: ReadOptions): Promise<Entry | undefined> {
     return this.#entries.read(caller, pool, key, options);
+  }
+
+  /** The version a reader would see (0: none), and those that are no news to this caller in its run. Records no read. */
+  async versions(caller: Caller, pool: string, key: string): Promise<{ readonly current: number; readonly seen: readonly number[] }> {
+    const reads = this.#store.read;
+    const found = await currentVersions(this.#registry, reads, caller, pool, [key]);
+    return { current: found.get(key) ?? 0, seen: await seenVersions(reads, caller, pool, key) };
   }
 
   /** Those of the keys that the caller may read, whether or not there are entries; none of a pool it may not see. Records no read. */
@@ -191,25 +205,33 @@ export class Pools {
     if (!seen) return;
     for (const one of seen) log?.note(one);
     const recorded = isRecorded(caller) && !log ? seen : [];
-    const conflict = isFailure(error, "pool.conflict")
-      ? (error.details as { pool: string; key: string; current: Entry | null })
-      : undefined;
+    const conflict = isFailure(error, "pool.conflict") ? (error.details as unknown as Conflict) : undefined;
     if (recorded.length === 0 && !conflict) return;
     await this.#store.transact(
       "tell refusal",
       async (tx) => {
         await recordReads(tx, caller, recorded);
-        if (!conflict) return;
-        const keys = [{ key: conflict.key, version: conflict.current?.version ?? 0 }];
-        await this.#store.ledger.append(tx, {
-          type: "pool.conflicted",
-          actor: caller.name,
-          subject: ["pool", conflict.pool],
-          data: { keys },
-        });
+        if (conflict) await this.#tellConflict(tx, caller, conflict);
       },
       "locked",
     );
+  }
+
+  /**
+   * The same for whoever makes a value of a conflict and commits it: nothing was written, as everything is decided before. Answers what
+   * the refusal shows; undefined: it is no conflict.
+   */
+  async conflictIn(tx: Tx, caller: Caller, error: unknown): Promise<Conflict | undefined> {
+    if (!isFailure(error, "pool.conflict")) return undefined;
+    const conflict = error.details as unknown as Conflict;
+    if (isRecorded(caller)) await recordReads(tx, caller, shownBy(error) ?? []);
+    await this.#tellConflict(tx, caller, conflict);
+    return conflict;
+  }
+
+  async #tellConflict(tx: Tx, caller: Caller, { pool, key, current }: Conflict): Promise<void> {
+    const keys = [{ key, version: current?.version ?? 0 }];
+    await this.#store.ledger.append(tx, { type: "pool.conflicted", actor: caller.name, subject: ["pool", pool], data: { keys } });
   }
 
   /** By versions alone, without a recorded read; null where there is no entry. With `hold` they stay so until the transaction ends. */
@@ -220,7 +242,9 @@ export class Pools {
     keys: readonly string[],
     hold: boolean,
   ): Promise<ReadonlyMap<string, number | null>> {
-    return currentVersions(this.#store, this.#registry, tx, caller, pool, keys, hold);
+    return hold
+      ? heldVersions(this.#store, this.#registry, tx, caller, pool, keys)
+      : currentVersions(this.#registry, tx, caller, pool, keys);
   }
 
   /** Refuses as a write to these keys would, and writes nothing. */

@@ -107,12 +107,12 @@ export class PoolRegistry {
     return (await this.revisionOf(reads, name, revision)).rules;
   }
 
-  async list(caller: Caller): Promise<Pool[]> {
-    const rows = await this.#store.read.all<PoolRow>`select name, kind, revision, state, created_at, sealed_at, remove_at, now_ms() as now
+  async list(caller: Caller, reads: Reads = this.#store.read): Promise<Pool[]> {
+    const rows = await reads.all<PoolRow>`select name, kind, revision, state, created_at, sealed_at, remove_at, now_ms() as now
       from pools order by name`;
     const pools: Pool[] = [];
     for (const row of rows) {
-      const rules = await this.rulesOf(this.#store.read, row.name, row.revision).catch(() => undefined);
+      const rules = await this.rulesOf(reads, row.name, row.revision).catch(() => undefined);
       if (rules && this.isOpenTo(caller, row, rules, row.now)) pools.push(this.describe(caller, { row, rules }));
     }
     return pools;

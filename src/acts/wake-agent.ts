@@ -1,0 +1,106 @@
+import type { SentMail } from "../contract/mail.ts";
+import { isOver } from "../contract/wire.ts";
+import type { Address } from "../deciders/routing/address.ts";
+import type { RouteDecision } from "../deciders/routing/route.ts";
+import { sessionKey } from "../deciders/routing/session-key.ts";
+import type { NewId } from "../kernel/ids.ts";
+import type { Agent } from "../records/agents/agent.ts";
+import type { AgentRegistry } from "../records/agents/registry.ts";
+import { refuses, standstillOf } from "../records/agents/standstill.ts";
+import { holdWakes, noteWake, stillWaits, type WaitingWake, type WakeState, waitingWakes } from "../records/mailbox/wakes.ts";
+import { addRun, readRun } from "../records/sessions/runs.ts";
+import { enterSession } from "../records/sessions/session-state.ts";
+import { refuseLongName } from "../records/sessions/transcript.ts";
+import type { Tx } from "../store/engine.ts";
+import type { Store } from "../store/store.ts";
+import { tellAdmission } from "./admit-message.ts";
+import { sessionLane, TURN_WORK, type TurnPayload } from "./work-kinds.ts";
+
+/** Where turns come from that mail has started: a conversation of its own, whatever the config says about conversations. */
+const MAIL_ADDRESS: Address = {
+  platform: "internal",
+  account: "default",
+  guild: null,
+  chat: "mail",
+  topic: null,
+  chatType: "dm",
+  peer: "mail",
+  roles: [],
+};
+const INPUT = "New mail.";
+const ROLE = "role:";
+
+export interface WakeParts {
+  readonly store: Store;
+  readonly agents: Pick<AgentRegistry, "current">;
+  readonly newId: NewId;
+}
+
+export type Woken = NonNullable<SentMail["woken"]>;
+
+/**
+ * Starts a turn of whoever receives this mail, if it is an agent of this house: of a role, one of those who have it. A turn that has not
+ * opened its mail yet will open this one too, so that there is never more than one that waits. Bounded by the hour for each agent, and
+ * for all that goes back to one message: two agents that wake each other come to an end. The mail is stored by now, its mailbox locked.
+ */
+export async function wakeForMailIn(parts: WakeParts, tx: Tx, mail: WaitingWake): Promise<Woken> {
+  const able = recipients(parts.agents.current.agents, mail.to);
+  if (able.length === 0) return "nobody";
+  const states = await holdWakes(parts.store.dialect, tx, able);
+  for (const { run } of states) if (run !== null && (await isWaiting(tx, run))) return "waiting";
+  const [chosen] = states.filter(({ left }) => left > 0).sort(longestAsleepFirst);
+  if (!chosen) return "limited";
+  const runId = parts.newId();
+  if (!(await noteWake(tx, chosen.agent, runId, mail.root ?? runId))) return "limited";
+  await admitWake(parts, tx, chosen.agent, runId, mail);
+  return "started";
+}
+
+/**
+ * Mail that is to wake somebody and lies there all the same: its turn has failed, its agent came later, or too many were started before.
+ * For upkeep, on every node.
+ */
+export async function wakeForWaitingMail(parts: WakeParts): Promise<number> {
+  const { store } = parts;
+  let started = 0;
+  for (const mail of await waitingWakes(store.read)) {
+    if (recipients(parts.agents.current.agents, mail.to).length === 0) continue;
+    const wake = async (tx: Tx): Promise<Woken> => ((await stillWaits(tx, mail.id)) ? wakeForMailIn(parts, tx, mail) : "nobody");
+    if ((await store.transact("wake for mail", wake, "locked")) === "started") started++;
+  }
+  return started;
+}
+
+/** By name. Who only pauses is woken where nobody else can be: its turn waits for it. */
+function recipients(agents: ReadonlyMap<string, Agent>, to: string): string[] {
+  const addressed = to.startsWith(ROLE)
+    ? [...agents.values()].filter(({ roles }) => roles.includes(to.slice(ROLE.length)))
+    : [...(agents.has(to) ? [agents.get(to) as Agent] : [])];
+  const standing = addressed.map((agent) => ({ id: agent.id, standstill: standstillOf(agent) }));
+  const taking = standing.filter(({ standstill }) => standstill === null || !refuses(standstill));
+  const active = taking.filter(({ standstill }) => standstill === null);
+  return (active.length > 0 ? active : taking).map(({ id }) => id).sort();
+}
+
+/** One that was stopped, or failed before it opened its mail, opens none any more. */
+async function isWaiting(tx: Tx, runId: string): Promise<boolean> {
+  const run = await readRun(tx, runId);
+  return run !== undefined && !isOver(run.status);
+}
+
+function longestAsleepFirst(a: WakeState, b: WakeState): number {
+  return a.lastAt - b.lastAt || (a.agent < b.agent ? -1 : 1);
+}
+
+async function admitWake({ store }: WakeParts, tx: Tx, agent: string, runId: string, mail: WaitingWake): Promise<void> {
+  const key = sessionKey(agent, MAIL_ADDRESS);
+  const because = `mail from ${mail.from} to ${mail.to} asks for it`;
+  const decision: RouteDecision = { agent, tier: "named", binding: null, because, trace: [] };
+  refuseLongName(agent, key);
+  const epoch = await enterSession(tx, key, agent, INPUT);
+  const address = MAIL_ADDRESS;
+  await addRun(tx, { id: runId, agent, sessionKey: key, address, input: INPUT, decision, refusal: null, epoch, root: mail.root });
+  const causedBy = await tellAdmission(store, tx, runId, { externalId: mail.id, address }, { decision, sessionKey: key });
+  const payload: TurnPayload = { runId, causedBy };
+  await store.queue.enqueue(tx, { kind: TURN_WORK, payload, lane: sessionLane(key) });
+}
