@@ -6,6 +6,7 @@ import type { Tool } from "../abilities/tools/tool.ts";
 import { Toolbox } from "../abilities/tools/toolbox.ts";
 import { decideDue } from "../acts/decide-due.ts";
 import { sweepGuests } from "../acts/end-guest.ts";
+import { wakeForWaitingMail } from "../acts/wake-agent.ts";
 import { DELIVERY_WORK, TURN_WORK } from "../acts/work-kinds.ts";
 import { deliverReply } from "../drivers/dispatch/deliver-reply.ts";
 import { Dispatcher } from "../drivers/dispatch/dispatcher.ts";
@@ -145,13 +146,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "idempotency keys", run: () => store.idempotency.sweep() },
     { name: "claims", run: () => claims.sweep() },
     { name: "mail", run: () => mailbox.sweep() },
+    { name: "mail that wakes", run: () => wakeForWaitingMail({ store, agents, newId }) },
     { name: "proposals", run: () => decideDue(agreement, DUE_AT_ONCE) },
     { name: "pools", run: () => pools.sweep() },
     { name: "approvals", run: () => approvals.sweep() },
     { name: "older transcripts", run: () => indexTranscripts(store) },
     { name: "guests", run: () => sweepGuests({ store, guests, claims }) },
   ]);
-  const mcp = lazyMcp({ store, pools, agreements, claims, mailbox, guests, newId, log, version });
+  const mcp = lazyMcp({ store, pools, agreements, claims, mailbox, guests, agents, newId, log, version });
   const take = intake(store, agents, newId, reached, { models, approvals, running });
   const accept: Accept = (message, poster, brought) => take(redaction.value(message), poster, brought && redaction.value(brought));
   const host = options.host ?? config.server.host;
