@@ -18,6 +18,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   personality: "personality",
   hasOwnPersonality: "personality",
   isDefault: "default",
+  weight: "weight",
   roles: "roles",
   state: "state",
   sees: "sees",

@@ -25,6 +25,10 @@ export interface MessageToAdmit {
   readonly request?: RunRequest;
   /** Why this agent takes no messages; null: it does. */
   refusalBy?(agent: string): RunError | null;
+  /** Throws when too much waits already; asked of messages that are new. */
+  refuseWhenFull?(tx: Tx, agent: string): Promise<void>;
+  /** The agent's share where agents wait for each other; absent: one. */
+  weightOf?(agent: string): number;
 }
 
 /**
@@ -42,6 +46,7 @@ export async function admitMessage(store: Store, newId: NewId, reached: ReachedP
       const wanted = await placeMessage(tx, message, message.targets ?? null);
       const refusal = refusalOf(message, wanted);
       const placed = refusal ? { ...wanted, sessionKey: null } : wanted;
+      if (!refusal) await message.refuseWhenFull?.(tx, placed.decision.agent as string);
       await admit(store, tx, runId, message, placed, refusal);
       return { runId, agent: placed.decision.agent, sessionKey: placed.sessionKey, duplicate: false };
     },
@@ -83,7 +88,9 @@ async function admit(
     return;
   }
   const payload: TurnPayload = { runId, causedBy: decided };
-  await store.queue.enqueue(tx, { kind: TURN_WORK, payload, lane: sessionLane(sessionKey) });
+  const name = decision.agent as string;
+  const tenant = { name, weight: message.weightOf?.(name) ?? 1 };
+  await store.queue.enqueue(tx, { kind: TURN_WORK, payload, lane: sessionLane(sessionKey), tenant });
 }
 
 /** The epoch of its session that a message belongs to. */

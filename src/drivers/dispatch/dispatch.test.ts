@@ -69,7 +69,7 @@ function withHandlers(handlers: Record<string, Handler>, options: { limit?: numb
     owner: "test",
     handlers,
     log: quiet,
-    limit: options.limit ?? 8,
+    limit: () => options.limit ?? 8,
     leaseMs: options.leaseMs ?? 60_000,
   });
 }

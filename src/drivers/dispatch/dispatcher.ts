@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { asFailure, isFailure } from "../../kernel/failure.ts";
 import type { Log } from "../../kernel/log.ts";
 import type { ClaimedWork, WorkQueue } from "../../store/work-queue.ts";
+import { roomFor } from "./slots.ts";
 
 /** Does one item and settles it, whatever comes of it. The signal aborts when the item is no longer this node's. */
 export type Handler = (item: ClaimedWork, lost: AbortSignal) => Promise<void>;
@@ -12,8 +13,10 @@ export interface DispatcherOptions {
   readonly owner: string;
   readonly handlers: Readonly<Record<string, Handler>>;
   readonly log: Log;
-  /** How many items run at once. */
-  readonly limit: number;
+  /** How many items run at once; it may be another every time it is asked. */
+  readonly limit: () => number;
+  /** How many there are whose work it may be. Where there are others, nobody gets all slots; absent: there are none. */
+  readonly tenants?: () => number;
   readonly leaseMs: number;
 }
 
@@ -24,6 +27,8 @@ interface Running {
 }
 
 const AFTER_ERROR_MS = 500;
+/** How late a higher limit may be noticed by a node that is full. */
+const FULL_MS = 1_000;
 /** How long an item may take to notice that it was stopped. */
 const LETTING_GO_MS = 1_000;
 
@@ -38,6 +43,8 @@ export class Dispatcher {
   readonly #running = new Map<number, Running>();
   readonly #stopping = new AbortController();
   #freed: () => void = () => {};
+  /** Items that have ended here. */
+  #ended = 0;
   #loop: Promise<void> | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
 
@@ -74,8 +81,10 @@ export class Dispatcher {
     while (!this.#stopping.signal.aborted) {
       try {
         const seen = queue.version();
-        if ((await this.#claim()) === 0) await queue.wait(seen, this.#stopping.signal);
-        if (this.#running.size >= this.#options.limit) await this.#slot();
+        const ended = this.#ended;
+        const { claimed, heldBack } = await this.#claim();
+        if (claimed === 0 && !(heldBack && ended !== this.#ended)) await this.#idle(seen, heldBack);
+        if (this.#running.size >= this.#options.limit()) await this.#slot();
       } catch (error) {
         log.warn("work cannot be claimed; trying again", { code: asFailure(error).code });
         await sleep(AFTER_ERROR_MS, undefined, { signal: this.#stopping.signal }).catch(() => {});
@@ -83,12 +92,19 @@ export class Dispatcher {
     }
   }
 
-  async #claim(): Promise<number> {
-    const { queue, owner, limit, leaseMs } = this.#options;
-    const items = await queue.claim(owner, limit - this.#running.size, leaseMs, this.#kinds);
+  /** `heldBack`: somebody may have no more slots until one is free. */
+  async #claim(): Promise<{ readonly claimed: number; readonly heldBack: boolean }> {
+    const { queue, owner, limit, tenants, leaseMs } = this.#options;
+    const { items: most, without } = roomFor(limit(), this.#tenants(), (tenants?.() ?? 1) > 1);
+    if (most === 0) return { claimed: 0, heldBack: true };
+    const items = await queue.claim(owner, most, leaseMs, this.#kinds, without);
     if (this.#stopping.signal.aborted) await queue.handBack(items);
     else for (const item of items) this.#begin(item);
-    return items.length;
+    return { claimed: items.length, heldBack: without.length > 0 };
+  }
+
+  *#tenants(): Generator<string | null> {
+    for (const { item } of this.#running.values()) yield item.tenant;
   }
 
   #begin(item: ClaimedWork): void {
@@ -97,6 +113,7 @@ export class Dispatcher {
     this.#running.get(item.id)?.lost.abort();
     const finished = this.#handle(item, lost.signal).finally(() => {
       if (this.#running.get(item.id)?.item === item) this.#running.delete(item.id);
+      this.#ended++;
       this.#freed();
     });
     this.#running.set(item.id, { item, lost, finished });
@@ -117,11 +134,22 @@ export class Dispatcher {
     }
   }
 
-  #slot(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#freed = resolve;
-      if (this.#stopping.signal.aborted || this.#running.size < this.#options.limit) resolve();
-    });
+  /** Until there may be something to claim: a hint, or an item that ends where somebody is held back. */
+  async #idle(seen: number, heldBack: boolean): Promise<void> {
+    const { queue } = this.#options;
+    if (!heldBack) return queue.wait(seen, this.#stopping.signal);
+    const ended = new AbortController();
+    this.#freed = () => ended.abort();
+    if (!this.#stopping.signal.aborted) await queue.wait(seen, ended.signal);
+  }
+
+  async #slot(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, FULL_MS);
+    this.#freed = resolve;
+    if (this.#stopping.signal.aborted || this.#running.size < this.#options.limit()) resolve();
+    await promise;
+    clearTimeout(timer);
   }
 
   async #renew(): Promise<void> {

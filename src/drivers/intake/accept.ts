@@ -13,6 +13,7 @@ import type { AgentRegistry } from "../../records/agents/registry.ts";
 import type { Revision } from "../../records/agents/revision.ts";
 import { refuses, standstillIn } from "../../records/agents/standstill.ts";
 import type { RunError, RunRequest } from "../../records/sessions/runs.ts";
+import { WaitingRoom } from "../../records/sessions/waiting.ts";
 import type { Store } from "../../store/store.ts";
 import type { CommandParts, Talk } from "./commands/command.ts";
 import { parseCommand } from "./commands/parse-command.ts";
@@ -47,6 +48,7 @@ export function intake(
   commands: IntakeCommands,
 ): Accept {
   const parts: CommandParts = { store, ...commands };
+  const room = new WaitingRoom();
   return async (message, poster, brought) => {
     const address = addressOf(message);
     const revision = agents.current;
@@ -62,6 +64,8 @@ export function intake(
       sessionKey: decision.agent === null ? null : (brought?.sessionKey ?? sessionKeys.keyFor(decision.agent, address)),
       targets: message.agent === undefined ? handoverTargets(revision, address) : null,
       refusalBy: (agent) => refusalBy(revision, agent),
+      refuseWhenFull: (tx, agent) => room.enterIn(tx, agent, settings.config.limits),
+      weightOf: (agent) => revision.agents.get(agent)?.weight ?? 1,
       ...(brought ? { request: brought.request } : {}),
     };
     const isThere = !brought && decision.agent !== null && revision.agents.has(decision.agent);
