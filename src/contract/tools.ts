@@ -15,6 +15,10 @@ export type ToolGroup = keyof typeof TOOL_GROUPS;
 const OTHER_TOOLS = ["todo", "clarify", "schedule", "message_send", "image_generate"] as const;
 export const BUILT_IN_TOOLS: readonly string[] = [...Object.values(TOOL_GROUPS).flat(), ...OTHER_TOOLS];
 
+/** Where programs of agents find the workspace and the shared folders when they run in a sandbox; file tools know the names too. */
+export const SEEN_WORKSPACE = "/workspace";
+export const SEEN_SHARED = "/shared";
+
 /** What a profile holds, in the words of the rules: tools, wildcards, groups. `full` is everything, tools of MCP servers included. */
 export const PROFILE_NAMES = ["minimal", "messaging", "coding", "full"] as const;
 export type ProfileName = (typeof PROFILE_NAMES)[number];

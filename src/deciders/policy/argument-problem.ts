@@ -1,4 +1,5 @@
 import { isAbsolute, normalize, relative } from "node:path/posix";
+import { SEEN_SHARED, SEEN_WORKSPACE } from "../../contract/tools.ts";
 
 const MAX_DEPTH = 100;
 const MAX_VALUES = 100_000;
@@ -46,7 +47,7 @@ export function pathProblem(path: unknown, workspace: string, shared: () => read
   if (path.includes("\0")) return "`path` holds a NUL";
   const written = path.replaceAll("\\", "/");
   const isInside = isAbsolute(written)
-    ? [workspace, ...shared()].some((folder) => !leadsOut(relative(folder, written)))
+    ? [SEEN_WORKSPACE, SEEN_SHARED, workspace, ...shared()].some((folder) => !leadsOut(relative(folder, written)))
     : !leadsOut(normalize(written));
   return isInside ? null : "`path` leads out of the workspace";
 }

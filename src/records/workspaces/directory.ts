@@ -1,5 +1,5 @@
 import { type BigIntStats, constants, type Dirent } from "node:fs";
-import { type FileHandle, lstat, mkdir, open, opendir, readlink, realpath, rename, rmdir, unlink } from "node:fs/promises";
+import { type FileHandle, lstat, mkdir, open, opendir, readlink, realpath, rename, rmdir, symlink, unlink } from "node:fs/promises";
 import { Handle } from "./handle.ts";
 import { type JailKind, O_NOFOLLOW_ANY, O_PATH } from "./jail-kind.ts";
 
@@ -163,6 +163,16 @@ export class Directory {
 
   linkText(name: string): Promise<string> {
     return readlink(this.#pathOf(name));
+  }
+
+  /** A new link and nothing else: EEXIST for whatever is there. */
+  link(name: string, words: string): Promise<void> {
+    return symlink(words, this.#pathOf(name));
+  }
+
+  /** Where it lies at this moment, without any link. */
+  realPath(): Promise<string> {
+    return this.#kind === "proc-handles" ? readlink(this.#base) : realpath(this.#base);
   }
 
   /** A new file and nothing else: EEXIST for whatever is there, a dangling link included. */

@@ -9,6 +9,8 @@ import { componentsOf, quoted, startsWith } from "./workspace-path.ts";
 export interface Root {
   /** How its absolute paths begin. */
   readonly place: string;
+  /** How they begin for programs in a sandbox. */
+  readonly seenAs: string;
   readonly writable: boolean;
   /** New files are for this user alone; elsewhere the umask decides, because a shared folder has other readers. */
   readonly secluded: boolean;
@@ -59,7 +61,7 @@ export function namedBy(path: string, { own, shared }: Pick<WorkspaceParts, "own
 function namedByAbsolute(path: string, roots: readonly Root[]): { readonly root: Root; readonly components: readonly string[] } {
   const components = componentsOf(path);
   const [best] = roots
-    .map((root) => ({ root, beginning: componentsOf(root.place) }))
+    .flatMap((root) => [root.place, root.seenAs].map((place) => ({ root, beginning: componentsOf(place) })))
     .filter(({ beginning }) => startsWith(components, beginning))
     .sort((a, b) => b.beginning.length - a.beginning.length);
   if (!best) throw new Failure("workspace.outside", `${quoted(path)} is outside the workspace`);

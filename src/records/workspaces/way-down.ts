@@ -13,8 +13,8 @@ export interface Making {
 /** Where a way down begins. */
 export interface Start {
   readonly top: Directory;
-  /** How absolute paths of the top begin. */
-  readonly place: string;
+  /** How absolute paths of the top begin: here, and for programs in a sandbox, which make links too. */
+  readonly places: readonly string[];
   /** As the caller wrote it, for refusals. */
   readonly path: string;
 }
@@ -122,9 +122,10 @@ function meantBy(start: Start, before: readonly string[], words: string): string
   const names = words.split("/");
   if (!names.every(usableName)) throw refuseLink(start.path);
   if (!words.startsWith("/")) return joined(start, before, names);
-  const place = start.place.split("/").filter((name) => name !== "");
   const whole = joined(start, [], names);
-  if (!startsWith(whole, place)) throw refuseLink(start.path);
+  const beginnings = start.places.map((place) => place.split("/").filter((name) => name !== ""));
+  const [place] = beginnings.filter((beginning) => startsWith(whole, beginning)).sort((a, b) => b.length - a.length);
+  if (place === undefined) throw refuseLink(start.path);
   return whole.slice(place.length);
 }
 

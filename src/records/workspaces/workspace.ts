@@ -46,7 +46,7 @@ export class Workspace {
     return this.#verb(path, async () => {
       const { root, components } = this.#below(path, "a file");
       return during(root.open(), async (top) => {
-        const { directory, name } = await findFile({ top, place: root.place, path }, components);
+        const { directory, name } = await findFile({ top, places: [root.place, root.seenAs], path }, components);
         return during(Promise.resolve(directory), () => readFile(top, directory, name, path, part, this.#readLimits));
       });
     });
@@ -181,7 +181,7 @@ export class Workspace {
     making?: Making,
   ): Promise<Result> {
     return during(root.open(), (top) =>
-      during(descend({ top, place: root.place, path }, components, making), (directory) => body(directory, top)),
+      during(descend({ top, places: [root.place, root.seenAs], path }, components, making), (directory) => body(directory, top)),
     );
   }
 

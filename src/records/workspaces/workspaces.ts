@@ -1,15 +1,17 @@
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { PlaceScope, SharedPath } from "../../contract/config.ts";
+import { SEEN_SHARED, SEEN_WORKSPACE } from "../../contract/tools.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { NewId } from "../../kernel/ids.ts";
+import { type Place, placeFolder } from "../../kernel/place-folder.ts";
 import { type SharedFolder, type Surroundings, sharedFolder } from "../../settings/shared-paths.ts";
 import { Directory, during } from "./directory.ts";
 import { type JailKind, jailKind } from "./jail-kind.ts";
-import { type Place, placeFolder } from "../../kernel/place-folder.ts";
 import { codeOf } from "./refusals.ts";
-import { type Root, WORKSPACE_LIMITS, type WorkspaceLimits } from "./roots.ts";
+import { type Root, SHARED, WORKSPACE_LIMITS, type WorkspaceLimits } from "./roots.ts";
+import type { SharedMount } from "./sandbox/sandbox.ts";
 import { openShared } from "./shared-root.ts";
 import { Turnstile } from "./turnstile.ts";
 import { Workspace } from "./workspace.ts";
@@ -74,7 +76,13 @@ export class Workspaces {
     const { limits = WORKSPACE_LIMITS, clock, newId } = this.#options;
     const surroundings = { home: this.#home, configFile: around.configFile };
     const names = Workspaces.folderOf(owner, place);
-    const own: Root = { place: join(this.#home, ...names), writable: true, secluded: true, open: () => this.#openOwn(names) };
+    const own: Root = {
+      place: join(this.#home, ...names),
+      seenAs: SEEN_WORKSPACE,
+      writable: true,
+      secluded: true,
+      open: () => this.#openOwn(names),
+    };
     const shared = owner.sharedPaths.map((path) => sharedFolder(path, surroundings));
     return new Workspace({
       own,
@@ -84,6 +92,34 @@ export class Workspaces {
       newId,
       turnstile: this.#turnstile,
     });
+  }
+
+  /**
+   * Where the folders really lie, for programs that get them whole. A shared folder that cannot be used is left out. In a sandbox shared folders
+   * lie beside the workspace; a link in it leads there, which says nothing outside and which the jail does not follow.
+   */
+  async places(
+    owner: WorkspaceOwner,
+    place: Place | null,
+    around: Pick<Surroundings, "configFile">,
+    linksShared: boolean,
+  ): Promise<{ readonly own: string; readonly shared: readonly SharedMount[] }> {
+    const surroundings = { home: this.#home, configFile: around.configFile };
+    const folders = owner.sharedPaths.map((path) => sharedFolder(path, surroundings));
+    const shared = await Promise.all(
+      folders.map(async (folder): Promise<SharedMount[]> => {
+        const { name, writable } = folder;
+        const path = await during(this.#sharedRoot(folder, owner.id, surroundings).open(), (held) => held.realPath()).catch(
+          () => undefined,
+        );
+        return path === undefined ? [] : [{ name, path, writable }];
+      }),
+    );
+    const own = await during(this.#openOwn(Workspaces.folderOf(owner, place)), async (held) => {
+      if (linksShared) await linkShared(held, folders.length > 0);
+      return held.realPath();
+    });
+    return { own, shared: shared.flat() };
   }
 
   /** An agent whose folder is a link has no workspace: the link would decide where its files are. */
@@ -99,11 +135,19 @@ export class Workspaces {
   #sharedRoot(folder: SharedFolder, agent: string, around: Surroundings): Root {
     return {
       place: folder.path,
+      seenAs: `${SEEN_SHARED}/${folder.name}`,
       writable: folder.writable,
       secluded: false,
       open: () => openShared(this.#kind, folder, agent, around),
     };
   }
+}
+
+async function linkShared(own: Directory, wanted: boolean): Promise<void> {
+  const words = await own.linkText(SHARED).catch(() => undefined);
+  // What the agent itself has put there stays.
+  if (wanted && words === undefined) await own.link(SHARED, SEEN_SHARED).catch(() => {});
+  if (!wanted && words === SEEN_SHARED) await own.unlink(SHARED).catch(() => {});
 }
 
 /** Through no link at all, and made where it is missing. */
