@@ -5,4 +5,6 @@ export interface Log {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
+  /** What only somebody looks at who is searching for something. */
+  debug?(message: string, fields?: LogFields): void;
 }
