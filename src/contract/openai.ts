@@ -86,8 +86,8 @@ export const chatRequest = z.looseObject({
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
   logprobs: z.boolean().nullish(),
-  functions: z.unknown(),
-  audio: z.unknown(),
+  functions: z.unknown().optional(),
+  audio: z.unknown().optional(),
 });
 export type ChatRequest = z.output<typeof chatRequest>;
 
@@ -150,8 +150,8 @@ export const responsesRequest = z.looseObject({
   metadata: z.record(z.string(), z.string()).nullish(),
   stream: z.boolean().nullish(),
   background: z.boolean().nullish(),
-  conversation: z.unknown(),
-  prompt: z.unknown(),
+  conversation: z.unknown().optional(),
+  prompt: z.unknown().optional(),
 });
 export type ResponsesRequest = z.output<typeof responsesRequest>;
 

@@ -21,10 +21,10 @@ export function badRequest(param: string | null, message: string): Failure {
   return new Failure("request.malformed", message, param === null ? {} : { details: { param } });
 }
 
-/** A run that ended without an answer, as what is to be told about it. */
+/** A run that ended without an answer, as what is to be told about it. The insides of a defect are the operator's to see, with the run. */
 export function failureOf(error: RunError | null): Failure {
   const code = error && Object.hasOwn(ERRORS, error.code) ? (error.code as ErrorCode) : "internal.bug";
-  return new Failure(code, error?.message ?? "the run ended without an answer");
+  return new Failure(code, code === "internal.bug" ? "something went wrong inside Guildhall" : (error?.message ?? ""));
 }
 
 export function openAiError(failure: Failure): { readonly status: number; readonly body: OpenAiError } {
