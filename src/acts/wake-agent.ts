@@ -92,7 +92,7 @@ function longestAsleepFirst(a: WakeState, b: WakeState): number {
   return a.lastAt - b.lastAt || (a.agent < b.agent ? -1 : 1);
 }
 
-async function admitWake({ store }: WakeParts, tx: Tx, agent: string, runId: string, mail: WaitingWake): Promise<void> {
+async function admitWake({ store, agents }: WakeParts, tx: Tx, agent: string, runId: string, mail: WaitingWake): Promise<void> {
   const key = sessionKey(agent, MAIL_ADDRESS);
   const because = `mail from ${mail.from} to ${mail.to} asks for it`;
   const decision: RouteDecision = { agent, tier: "named", binding: null, because, trace: [] };
@@ -102,5 +102,6 @@ async function admitWake({ store }: WakeParts, tx: Tx, agent: string, runId: str
   await addRun(tx, { id: runId, agent, sessionKey: key, address, input: INPUT, decision, refusal: null, epoch, root: mail.root });
   const causedBy = await tellAdmission(store, tx, runId, { externalId: mail.id, address }, { decision, sessionKey: key });
   const payload: TurnPayload = { runId, causedBy };
-  await store.queue.enqueue(tx, { kind: TURN_WORK, payload, lane: sessionLane(key) });
+  const tenant = { name: agent, weight: agents.current.agents.get(agent)?.weight ?? 1 };
+  await store.queue.enqueue(tx, { kind: TURN_WORK, payload, lane: sessionLane(key), tenant });
 }

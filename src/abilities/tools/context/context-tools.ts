@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Entry, type EntryHead, entryKey } from "../../../contract/pools.ts";
 import { duration, text } from "../../../contract/text.ts";
-import { Failure, isFailure } from "../../../kernel/failure.ts";
+import { type Failure, isFailure } from "../../../kernel/failure.ts";
 import type { Label } from "../../../kernel/label.ts";
 import { noEntry } from "../../../records/pools/access.ts";
 import type { Pools } from "../../../records/pools/pools.ts";
@@ -122,7 +122,7 @@ export function contextTools({ store, pools }: ContextToolParts): Tool[] {
           const left = until - performance.now();
           if (left <= 0) return { output: { changed: false, pool: name, key: entry, version: current === 0 ? null : current } };
           await store.wake.wait("ledger", hint, Math.min(POLL_MS, left), signal);
-          if (signal.aborted) throw new Failure("tool.timed_out", "context_watch was stopped");
+          signal.throwIfAborted();
         }
       },
     }),
