@@ -15,6 +15,7 @@ export const EVENT_TYPES = [
   "turn.restarted",
   "turn.waited",
   "turn.steered",
+  "turn.merged",
   "turn.compacted",
   "model.answered",
   "tool.called",

@@ -74,6 +74,8 @@ export const run = z.object({
   decision: routeDecision,
   usage: z.object({ inputTokens: z.number(), outputTokens: z.number(), cachedInputTokens: z.number().optional() }).nullable(),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  /** The run that took this message in while it ran: one answer for both. */
+  mergedInto: z.string().optional(),
   createdAt: z.number(),
   endedAt: z.number().nullable(),
 });

@@ -1,6 +1,7 @@
 import type { Label } from "../../kernel/label.ts";
 import type { Image } from "../../kernel/model.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
+import { list } from "../../store/sql.ts";
 
 /**
  * One call of a tool, by the place it has in the answer that asked for it.
@@ -84,8 +85,12 @@ export async function endCall(
 }
 
 export async function readCalls(reads: Reads, runId: string): Promise<CallRecord[]> {
+  return readCallsOf(reads, [runId]);
+}
+
+export async function readCallsOf(reads: Reads, runIds: readonly string[]): Promise<CallRecord[]> {
   const rows = await reads.all<CallRow>`select run_id, step, place, call_id, tool, args, effect, state, result, labels, approval_id,
-    started_at, ended_at from tool_calls where run_id = ${runId} order by step, place`;
+    started_at, ended_at from tool_calls where run_id in ${list(runIds)} order by run_id, step, place`;
   return rows.map((row) => ({
     runId: row.run_id,
     step: row.step,

@@ -6,6 +6,14 @@ import type { Reads, Tx } from "../../store/engine.ts";
 export interface ContextPart {
   readonly name: string;
   readonly text: string;
+  /** Told right before the message: before the conversation it would be another one every time, and nothing after it could be kept by a provider. */
+  readonly fleeting?: boolean;
+}
+
+/** A summary, by the step that made it. */
+export interface SummaryPlace {
+  readonly run: string;
+  readonly step: number;
 }
 
 /** What the model is told beside the conversation. Kept when the turn begins: whoever takes the turn over tells it the same. */
@@ -19,13 +27,23 @@ export interface StoredContext {
   readonly mail: readonly { readonly id: string; readonly fence: number }[];
   /** What the turn carries from its beginning on. */
   readonly labels?: readonly Label[];
-  /** How much of the conversation before it is told: entries after this position. */
+  /** How much of the conversation before it is told: entries after this position, */
   readonly after: number;
+  /** and up to this one. */
+  readonly upto?: number;
+  /** What stands in place of the entries before. */
+  readonly summary?: SummaryPlace | null;
+  /** There were entries in between that are not told. */
+  readonly omitted?: boolean;
+  /** Somebody wants the conversation summarised. */
+  readonly compact?: boolean;
+  /** To be made anew by whoever takes the turn up next. The mail that opened the turn stays with it. */
+  readonly stale?: boolean;
 }
 
 export async function keepContext(tx: Tx, runId: string, context: StoredContext): Promise<void> {
-  await tx.run`insert into run_contexts (run_id, body) values (${runId}, ${JSON.stringify(context)})
-    on conflict (run_id) do update set body = excluded.body`;
+  await tx.run`insert into run_contexts (run_id, body, labels) values (${runId}, ${JSON.stringify(context)}, ${(context.labels ?? []).join(" ")})
+    on conflict (run_id) do update set body = excluded.body, labels = excluded.labels`;
 }
 
 export async function readContext(reads: Reads, runId: string): Promise<StoredContext | undefined> {
@@ -35,5 +53,6 @@ export async function readContext(reads: Reads, runId: string): Promise<StoredCo
 
 /** The turn is to be told what holds now. What it has done stays. */
 export async function forgetContext(tx: Tx, runId: string): Promise<void> {
-  await tx.run`delete from run_contexts where run_id = ${runId}`;
+  const context = await readContext(tx, runId);
+  if (context) await keepContext(tx, runId, { ...context, stale: true });
 }

@@ -1,7 +1,8 @@
 import type { Label } from "../../kernel/label.ts";
 import type { ModelCall, ModelUsage } from "../../kernel/model.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
-import { type CallRecord, readCalls } from "./calls.ts";
+import { list } from "../../store/sql.ts";
+import { type CallRecord, readCallsOf } from "./calls.ts";
 
 /** What a model has answered. Recorded before anything acts on it. */
 export interface Response {
@@ -24,13 +25,22 @@ export interface Steered {
   readonly from: string;
   readonly text: string;
   readonly run: string | null;
+  /** To be acked with the turn's commit. */
+  readonly mail?: readonly { readonly id: string; readonly fence: number }[];
 }
 
+/** What the model is told less of from here on. */
 export interface Compaction {
-  /** In place of everything before it. */
-  readonly summary: string;
-  /** Steps before this one are part of the summary. */
+  /** In place of what came before; null: results of calls are shown short, and that is all. */
+  readonly summary: string | null;
+  /** Of the conversation before the turn, entries from this position on are told all the same; null: none. */
+  readonly from: number | null;
+  /** Steps before this one are part of the summary; what was said in between is told all the same. */
   readonly before: number;
+  /** Results of calls in steps before this one are shown short. */
+  readonly shortened: number;
+  /** Who has written the summary; null: nobody could, and what came before is left out. */
+  readonly by: Pick<Response, "model" | "usage" | "cost" | "requestHash"> | null;
 }
 
 export type Step =
@@ -50,6 +60,7 @@ export type NewStep =
   | { readonly kind: "compacted"; readonly body: Compaction };
 
 interface StepRow {
+  readonly run_id: string;
   readonly step: number;
   readonly kind: Step["kind"];
   readonly body: string;
@@ -65,10 +76,47 @@ export async function addStep(tx: Tx, runId: string, step: number, added: NewSte
 
 /** Everything a turn has done so far, in its order. */
 export async function readSteps(reads: Reads, runId: string): Promise<Step[]> {
-  const rows = await reads.all<StepRow>`select step, kind, body, labels, at from run_steps where run_id = ${runId} order by step`;
-  if (rows.length === 0) return [];
-  const calls = Map.groupBy(await readCalls(reads, runId), (call) => call.step);
-  return rows.map((row) => stepOf(row, calls.get(row.step) ?? []));
+  return (await readStepsOf(reads, [runId])).get(runId) ?? [];
+}
+
+/** The same of several; those that have done nothing are not in it. */
+export async function readStepsOf(reads: Reads, runIds: readonly string[]): Promise<Map<string, Step[]>> {
+  if (runIds.length === 0) return new Map();
+  const rows = await reads.all<StepRow>`select run_id, step, kind, body, labels, at from run_steps
+    where run_id in ${list(runIds)} order by run_id, step`;
+  if (rows.length === 0) return new Map();
+  const calls = Map.groupBy(await readCallsOf(reads, runIds), (call) => `${call.runId} ${call.step}`);
+  const steps = new Map<string, Step[]>();
+  for (const row of rows) {
+    const ofRun = steps.get(row.run_id) ?? [];
+    ofRun.push(stepOf(row, calls.get(`${row.run_id} ${row.step}`) ?? []));
+    steps.set(row.run_id, ofRun);
+  }
+  return steps;
+}
+
+/** How much there is to read of each, in bytes. */
+export async function journalBytes(reads: Reads, runIds: readonly string[]): Promise<Map<string, number>> {
+  if (runIds.length === 0) return new Map();
+  const rows = await reads.all<{ run_id: string; bytes: number }>`select run_id, cast(sum(bytes) as bigint) as bytes from (
+      select run_id, octet_length(body) as bytes from run_steps where run_id in ${list(runIds)}
+      union all select run_id, octet_length(args) + coalesce(octet_length(result), 0) as bytes from tool_calls where run_id in ${list(runIds)}
+    ) as parts group by run_id`;
+  return new Map(rows.map((row) => [row.run_id, row.bytes]));
+}
+
+/** One step, without its calls. */
+export async function readStep(reads: Reads, runId: string, step: number): Promise<Step | undefined> {
+  const row =
+    await reads.get<StepRow>`select run_id, step, kind, body, labels, at from run_steps where run_id = ${runId} and step = ${step}`;
+  return row && stepOf(row, []);
+}
+
+/** What came in between, and where the turn was summarised; without answers and calls, which are long. */
+export async function readNotedSteps(reads: Reads, runId: string): Promise<Step[]> {
+  const rows = await reads.all<StepRow>`select run_id, step, kind, body, labels, at from run_steps
+    where run_id = ${runId} and kind <> 'response' order by step`;
+  return rows.map((row) => stepOf(row, []));
 }
 
 function stepOf({ step, kind, body, labels, at }: StepRow, calls: readonly CallRecord[]): Step {

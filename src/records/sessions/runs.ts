@@ -10,6 +10,7 @@ import type { Reads, Tx } from "../../store/engine.ts";
  *   queued → running → completed | failed
  *   queued → waiting → queued, while its agent may not answer
  *   running → queued, when it is tried again
+ *   queued → running, when another turn has taken its message in (`merged_into`); it ends with that turn
  *   refused, from the beginning
  */
 export interface NewRun {
@@ -80,6 +81,7 @@ interface RunRow {
   readonly decision: string;
   readonly usage: string | null;
   readonly error: string | null;
+  readonly merged_into: string | null;
   readonly created_at: number;
   readonly ended_at: number | null;
 }
@@ -145,10 +147,24 @@ export async function readRun(reads: Reads, id: string): Promise<Run | undefined
       decision: JSON.parse(row.decision),
       usage: row.usage === null ? null : JSON.parse(row.usage),
       error: row.error === null ? null : JSON.parse(row.error),
+      ...(row.merged_into === null ? {} : { mergedInto: row.merged_into }),
       createdAt: row.created_at,
       endedAt: row.ended_at,
     }
   );
+}
+
+/** Its message is part of another turn from now on, and it ends with that turn. False: it was over already. */
+export async function mergeRun(tx: Tx, id: string, into: string): Promise<boolean> {
+  const changed = await tx.run`update runs set status = 'running', merged_into = ${into}, started_at = now_ms()
+    where id = ${id} and status in ('queued', 'waiting')`;
+  return changed > 0;
+}
+
+/** Those whose messages this turn has taken in and that have not ended. */
+export async function mergedRuns(reads: Reads, into: string): Promise<{ readonly id: string; readonly input: string }[]> {
+  return reads.all<{ id: string; input: string }>`select id, input from runs
+    where merged_into = ${into} and status in ('queued', 'running', 'waiting') order by id`;
 }
 
 /** The message of a person that this run goes back to: its own, unless another run has caused it. */
@@ -173,6 +189,6 @@ function replyOf(text: string, calls: string | null): NonNullable<Run["reply"]> 
 }
 
 function rowOf(reads: Reads, id: string): Promise<RunRow | undefined> {
-  return reads.get<RunRow>`select id, agent, session_key, status, address, input, reply, reply_calls, decision, usage, error, created_at, ended_at
-    from runs where id = ${id}`;
+  return reads.get<RunRow>`select id, agent, session_key, status, address, input, reply, reply_calls, decision, usage, error, merged_into,
+    created_at, ended_at from runs where id = ${id}`;
 }

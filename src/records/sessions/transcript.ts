@@ -1,3 +1,4 @@
+import type { Address } from "../../deciders/routing/address.ts";
 import type { Said } from "../../kernel/model.ts";
 import type { Scope } from "../../kernel/scope.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
@@ -19,15 +20,59 @@ export interface TranscriptPlace {
   readonly epoch: number;
 }
 
+/** Something that was said, as a later turn is told of it. */
+export interface SaidBefore extends Said {
+  readonly position: number;
+  /** The run whose turn it was said in. */
+  readonly turn: string;
+  /** Who speaks, where several may; null: there is only one. */
+  readonly speaker: string | null;
+}
+
+/** Which part of an epoch: entries after one position, and up to another. */
+export interface TranscriptPart {
+  readonly after?: number;
+  readonly upto?: number;
+}
+
+interface SaidRow {
+  readonly position: number;
+  readonly role: Said["role"];
+  readonly body: string;
+  readonly turn: string;
+  readonly address: string | null;
+}
+
 /** The newest entries of an epoch, oldest first: at most `limit`, and no more text than a turn can be asked to hold. */
-export async function readTranscript(reads: Reads, sessionKey: string, epoch: number, limit: number): Promise<Said[]> {
+export async function readTranscript(
+  reads: Reads,
+  sessionKey: string,
+  epoch: number,
+  limit: number,
+  { after = 0, upto = Number.MAX_SAFE_INTEGER }: TranscriptPart = {},
+): Promise<SaidBefore[]> {
   // Epochs follow each other, so that older ones need not be looked through to know that this one has only begun. A turn whose owners
   // all died is written down late, when the next epoch may have begun: that is what the other half is for.
-  const newest = sql`(select position, epoch, octet_length(body) as bytes from transcript where session_key = ${sessionKey}
+  const newest = sql`(select position, epoch, octet_length(body) as bytes from transcript
+    where session_key = ${sessionKey} and position > cast(${after} as bigint) and position <= cast(${upto} as bigint)
     order by position desc limit ${2 * limit}) as newest where epoch = ${epoch}`;
-  const rows = await reads.all<{ role: Said["role"]; body: string }>`select role, body from transcript
-    where session_key = ${sessionKey} and position in (${fitting(newest, limit)}) order by position`;
-  return rows.map((row) => ({ role: row.role, text: row.body }));
+  // A program that speaks with an agent as with a model is one, wherever it speaks.
+  const rows = await reads.all<SaidRow>`select t.position, t.role, t.body, coalesce(r.merged_into, t.run_id) as turn,
+      case when r.request is null then r.address end as address
+    from transcript as t left join runs as r on r.id = t.run_id
+    where t.session_key = ${sessionKey} and t.position in (${fitting(newest, limit)}) order by t.position`;
+  return rows.map(({ position, role, body, turn, address }) => ({
+    role,
+    text: body,
+    position,
+    turn,
+    speaker: role === "user" && address !== null ? speakerOf(JSON.parse(address) as Address) : null,
+  }));
+}
+
+/** Null where only one person speaks. */
+export function speakerOf({ chatType, peer }: Pick<Address, "chatType" | "peer">): string | null {
+  return chatType === "dm" ? null : peer;
 }
 
 /** Positions of the newest entries that may be read at once: one in any case, and more while their text is not too long together. */
@@ -39,23 +84,23 @@ export function fitting(newest: SqlFragment, limit: number): SqlFragment {
 
 /**
  * Turns of a session run one after another (its lane), so the next position is never contested. With each entry goes what it is
- * found by: nothing is found that is not there.
+ * found by: nothing is found that is not there. `run` of an entry: the message it came with, where it is not the turn's own.
  */
 export async function appendTranscript(
   tx: Tx,
   search: Search,
   place: TranscriptPlace,
   runId: string,
-  entries: readonly Said[],
+  entries: readonly (Said & { readonly run?: string })[],
 ): Promise<void> {
   const { agent, sessionKey, epoch } = place;
   const last = await tx.get<{ position: number }>`select position from transcript
     where session_key = ${sessionKey} order by position desc limit 1`;
   let position = last?.position ?? 0;
-  for (const { role, text } of entries) {
+  for (const { role, text, run = runId } of entries) {
     position++;
     await tx.run`insert into transcript (session_key, position, role, body, run_id, at, epoch, indexed)
-      values (${sessionKey}, ${position}, ${role}, ${text}, ${runId}, now_ms(), ${epoch}, 1)`;
+      values (${sessionKey}, ${position}, ${role}, ${text}, ${run}, now_ms(), ${epoch}, 1)`;
     await indexEntry(tx, search, agent, sessionKey, position, text);
   }
 }

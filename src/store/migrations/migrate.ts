@@ -18,6 +18,7 @@ import { usage } from "./012-usage.ts";
 import { memory } from "./013-memory.ts";
 import { mailLabels } from "./014-mail-labels.ts";
 import { mcpPins } from "./015-mcp-pins.ts";
+import { turnContexts } from "./016-turn-contexts.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -36,6 +37,7 @@ export const MIGRATIONS: readonly Migration[] = [
   memory,
   mailLabels,
   mcpPins,
+  turnContexts,
 ];
 
 interface Applied {
