@@ -45,3 +45,57 @@ test("what a provider says when it fails holds none either", async () => {
   const model = through(parrot("fail: the key sk-12345678 is not valid"));
   await expect(textOf(model.stream(QUESTION, new AbortController().signal))).rejects.toThrow("fail: the key [secret KEY] is not valid");
 });
+
+test("calls are made without them, and their results are told without them; what a provider has signed stays as it is", async () => {
+  const asked: ModelRequest[] = [];
+  const call = { id: "1", tool: "look", args: '{"key":"sk-12345678"}' };
+  const signed = { signature: "sk-12345678" };
+  const model = through({
+    name: "test/caller",
+    scripted: true,
+    async *stream(request) {
+      asked.push(request);
+      yield { kind: "call", call };
+      yield { kind: "opaque", data: signed };
+    },
+  });
+  const messages: ModelRequest["messages"] = [
+    { role: "assistant", text: "", calls: [call], opaque: signed },
+    { role: "tool", results: [{ id: "1", tool: "look", text: "it is sk-12345678", failed: false }] },
+  ];
+  const chunks: ModelChunk[] = [];
+  for await (const chunk of model.stream({ system: null, recalled: "sk-12345678", messages }, new AbortController().signal))
+    chunks.push(chunk);
+  const clean = { ...call, args: '{"key":"[secret KEY]"}' };
+  expect(chunks).toEqual([
+    { kind: "call", call: clean },
+    { kind: "opaque", data: signed },
+  ]);
+  expect(asked).toEqual([
+    {
+      system: null,
+      recalled: "[secret KEY]",
+      messages: [
+        { role: "assistant", text: "", calls: [clean], opaque: signed },
+        { role: "tool", results: [{ id: "1", tool: "look", text: "it is [secret KEY]", failed: false }] },
+      ],
+    },
+  ]);
+});
+
+test("what was held back when an answer broke off is not said in the next one", async () => {
+  const model = through({
+    name: "test/twice",
+    scripted: true,
+    async *stream() {
+      yield { kind: "text", text: "no: sk-1234" };
+      yield { kind: "restart", because: "broken with sk-12345678" };
+      yield { kind: "text", text: "5678 it is" };
+    },
+  });
+  const chunks: ModelChunk[] = [];
+  for await (const chunk of model.stream(QUESTION, new AbortController().signal)) chunks.push(chunk);
+  const after = chunks.slice(chunks.findIndex(({ kind }) => kind === "restart"));
+  expect(after[0]).toEqual({ kind: "restart", because: "broken with [secret KEY]" });
+  expect(after.map((chunk) => (chunk.kind === "text" ? chunk.text : "")).join("")).toBe("5678 it is");
+});

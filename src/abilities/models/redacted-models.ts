@@ -1,14 +1,15 @@
 import { Failure } from "../../kernel/failure.ts";
-import type { Model, ModelChunk, ModelRequest, Models } from "../../kernel/model.ts";
+import type { Model, ModelChunk, ModelMessage, ModelRequest, Models } from "../../kernel/model.ts";
 import type { Redaction } from "../../kernel/redact.ts";
 
 /** Every model, with no secret in what it is asked and none in what it answers: whatever calls a model calls it through this. */
 export function redactedModels(models: Models, redaction: Redaction): Models {
   return {
-    resolve: (name) => {
-      const model = models.resolve(name);
-      return { name: model.name, scripted: model.scripted, stream: (request, signal) => redacted(model, request, signal, redaction) };
+    resolve: (names) => {
+      const model = models.resolve(names);
+      return { ...model, stream: (request, signal) => redacted(model, request, signal, redaction) };
     },
+    priceOf: (name) => models.priceOf?.(name) ?? null,
   };
 }
 
@@ -19,16 +20,38 @@ async function* redacted(
   redaction: Redaction,
 ): AsyncGenerator<ModelChunk, void, void> {
   let ready: string[] = [];
-  const pieces = redaction.stream((text) => ready.push(text));
+  const held = () => redaction.stream((text) => ready.push(text));
+  let pieces = held();
   const flush = function* (): Generator<ModelChunk> {
     for (const text of ready) yield { kind: "text", text };
     ready = [];
   };
   try {
-    for await (const chunk of model.stream(redaction.value(request), signal)) {
-      if (chunk.kind === "text") pieces.push(chunk.text);
-      yield* flush();
-      if (chunk.kind !== "text") yield chunk;
+    for await (const chunk of model.stream(redactedRequest(request, redaction), signal)) {
+      switch (chunk.kind) {
+        case "text":
+          pieces.push(chunk.text);
+          yield* flush();
+          break;
+        case "call":
+          yield { kind: "call", call: { ...chunk.call, tool: redaction.text(chunk.call.tool), args: redaction.text(chunk.call.args) } };
+          break;
+        case "restart":
+          // What is held back belongs to what is void.
+          [pieces, ready] = [held(), []];
+          yield { kind: "restart", because: redaction.text(chunk.because) };
+          break;
+        case "usage":
+          // Nothing is said after it: what may have begun a secret did not go on.
+          pieces.end();
+          yield* flush();
+          pieces = held();
+          yield chunk;
+          break;
+        // Signed by its provider, who wants it back as it was; nobody else reads it.
+        case "opaque":
+          yield chunk;
+      }
     }
   } catch (error) {
     // Providers like to quote the key they refuse.
@@ -36,6 +59,25 @@ async function* redacted(
   }
   pieces.end();
   yield* flush();
+}
+
+function redactedRequest(request: ModelRequest, redaction: Redaction): ModelRequest {
+  const { messages, ...told } = request;
+  return { ...redaction.value(told), messages: messages.map((message) => redactedMessage(message, redaction)) };
+}
+
+/** Images and what a provider has signed stay as they are. */
+function redactedMessage(message: ModelMessage, redaction: Redaction): ModelMessage {
+  switch (message.role) {
+    case "user":
+      return { ...message, text: redaction.text(message.text) };
+    case "assistant": {
+      const calls = message.calls === undefined ? {} : { calls: redaction.value(message.calls) };
+      return { ...message, text: redaction.text(message.text), ...calls };
+    }
+    case "tool":
+      return { ...message, results: message.results.map((result) => ({ ...result, text: redaction.text(result.text) })) };
+  }
 }
 
 function inOtherWords(error: unknown, redaction: Redaction): unknown {

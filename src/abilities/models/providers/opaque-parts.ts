@@ -21,7 +21,8 @@ export interface Kept {
 export function keptOf(from: string, parts: readonly KeptPart[]): Kept | null {
   const signed = parts.some(({ options }) => options !== undefined);
   const atWork = parts.some(({ kind }) => kind === "reasoning") && parts.some(({ kind }) => kind === "call");
-  return signed || atWork ? { from, parts } : null;
+  // As plain JSON: it is stored, and its hash is taken.
+  return signed || atWork ? (JSON.parse(JSON.stringify({ from, parts })) as Kept) : null;
 }
 
 /** What an assistant said, as its provider said it where that is known; without foreign thoughts for any other. */
@@ -33,6 +34,7 @@ export function assistantParts(message: AssistantMessage, provider: string, idOf
     return [...text, ...calls.map((call) => callPart(call, idOf(call), undefined))];
   }
   let at = 0;
+  const left = [...calls];
   return kept.parts.flatMap((part): AssistantPart[] => {
     const options = part.options === undefined ? {} : { providerOptions: part.options };
     if (part.kind === "reasoning") return [{ type: "reasoning", text: part.text, ...options }];
@@ -41,7 +43,10 @@ export function assistantParts(message: AssistantMessage, provider: string, idOf
       at += part.characters;
       return text === "" && part.options === undefined ? [] : [{ type: "text", text, ...options }];
     }
-    const call = calls.find(({ id }) => id === part.id);
+    const [call] = left.splice(
+      left.findIndex(({ id }) => id === part.id),
+      1,
+    );
     return call === undefined ? [] : [callPart(call, idOf(call), part.options)];
   });
 }

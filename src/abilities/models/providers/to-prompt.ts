@@ -84,6 +84,7 @@ function messagesOf(message: ModelMessage, asked: Asked, ids: CallIds): PromptMe
     case "user":
       return [{ role: "user", content: [...(message.text === "" ? [] : [textPart(message.text)]), ...imageParts(message.images, asked)] }];
     case "assistant": {
+      ids.begin();
       const content = assistantParts(message, asked.provider, (call) => ids.of(call));
       return content.length === 0 ? [] : [{ role: "assistant", content }];
     }
@@ -133,19 +134,24 @@ function filePart({ mediaType, data }: Image) {
  */
 class CallIds {
   readonly #taken = new Set<string>();
-  readonly #now = new Map<string, string>();
+  readonly #open = new Map<string, string[]>();
+
+  /** Results belong to the calls of the answer before them. */
+  begin(): void {
+    this.#open.clear();
+  }
 
   of({ id }: ModelCall): string {
     const plain = id.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 60) || "call";
     let own = plain;
     for (let count = 2; this.#taken.has(own); count++) own = `${plain}_${count}`;
     this.#taken.add(own);
-    this.#now.set(id, own);
+    this.#open.set(id, [...(this.#open.get(id) ?? []), own]);
     return own;
   }
 
-  /** Of the latest call by that id. */
+  /** Two calls of one answer may have the same id: their results come in the same order. */
   answered(id: string): string {
-    return this.#now.get(id) ?? id;
+    return this.#open.get(id)?.shift() ?? id;
   }
 }
