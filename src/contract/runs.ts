@@ -1,78 +1,94 @@
 import { z } from "zod";
+import { approval } from "./approvals.ts";
+import { text } from "./text.ts";
+import { usage } from "./usage.ts";
+import { run } from "./wire.ts";
 
-const usage = z.object({ inputTokens: z.number(), outputTokens: z.number(), cachedInputTokens: z.number().optional() });
+/** A whole id, or the beginning of one. */
+export const RUN_ID = /^[0-9a-z]{6,20}$/;
+
 const labels = z.array(z.enum(["external", "secret"]));
+const tokens = z.object({ inputTokens: z.number(), outputTokens: z.number(), cachedInputTokens: z.number().optional() });
 
-/** One call of a tool within an answer. */
-const stepCall = z.object({
+export const runCall = z.object({
   place: z.number(),
+  id: z.string(),
   tool: z.string(),
+  /** JSON, as the model wrote it. */
   args: z.string(),
-  effect: z.enum(["pure", "keyed", "unsafe"]),
-  state: z.enum(["asked", "intended", "done", "refused", "unknown"]),
-  /** What the model reads of it; null: nothing has come of it yet. */
+  /** `brought`: of a tool that whoever asked answers himself. `none`: not begun yet. */
+  state: z.enum(["asked", "intended", "done", "refused", "unknown", "brought", "none"]),
   result: z.object({ text: z.string(), failed: z.boolean(), images: z.number() }).nullable(),
   labels,
   approval: z.string().nullable(),
-  startedAt: z.number(),
+  startedAt: z.number().nullable(),
   endedAt: z.number().nullable(),
 });
+export type RunCall = z.output<typeof runCall>;
 
-/** An answer of the model and its calls, words that came in between, or a summary in place of what came before. */
-const runStep = z.object({
-  step: z.number(),
-  at: z.number(),
-  kind: z.enum(["response", "steered", "compacted"]),
-  labels,
-  /** What the model answered, or the summary. */
-  text: z.string(),
-  model: z.string().nullable(),
-  usage: usage.nullable(),
-  /** In millionths of a US dollar; null: not known. */
-  cost: z.number().nullable(),
-  calls: z.array(stepCall),
-  said: z.array(z.object({ from: z.string(), text: z.string(), run: z.string().nullable() })),
-});
+/** What a turn has done, one thing after another. */
+export const runStep = z.discriminatedUnion("kind", [
+  z.object({
+    kind: z.literal("response"),
+    step: z.number(),
+    at: z.number(),
+    labels,
+    model: z.string(),
+    text: z.string(),
+    calls: z.array(runCall),
+    usage: tokens.nullable(),
+    /** In millionths of a US dollar; null: its price is not known. */
+    cost: z.number().nullable(),
+    cut: z.boolean(),
+  }),
+  z.object({
+    kind: z.literal("steered"),
+    step: z.number(),
+    at: z.number(),
+    labels,
+    said: z.array(z.object({ from: z.string(), text: z.string(), run: z.string().nullable() })),
+  }),
+  z.object({ kind: z.literal("compacted"), step: z.number(), at: z.number(), labels, summary: z.string().nullable(), before: z.number() }),
+]);
+export type RunStep = z.output<typeof runStep>;
 
-/** What a turn has done so far, in its order. */
 export const runSteps = z.object({
-  run: z.string(),
-  /** What the turn carries: `external`, words of somebody the house does not answer to; `secret`. */
-  labels,
+  run,
+  /** What was asked, and by whom: `<platform>:<sender>`. */
+  input: z.string(),
+  from: z.string(),
+  startedAt: z.number().nullable(),
   steps: z.array(runStep),
+  approvals: z.array(approval),
 });
 export type RunSteps = z.output<typeof runSteps>;
 
-/** `step`: before which answer; absent: the last one. */
-export const runContextQuery = z.strictObject({ step: z.coerce.number().int().min(1).max(1_000_000).optional() });
-
-const told = z.object({ text: z.string(), tokens: z.number() });
-
-/** What the model was told before one of its answers. Tokens are counted as OpenAI's newer models count them; others differ somewhat. */
-export const runContext = z.object({
-  run: z.string(),
-  step: z.number(),
-  /** `answer`: what an answer was given to; `summary`: what was to be summarised; `next`: what it is asked next, nothing has been answered yet. */
-  asked: z.enum(["answer", "summary", "next"]),
-  model: z.string().nullable(),
-  /** Whether this is what was sent, by its hash; null: nothing was recorded to compare it with. */
-  exact: z.boolean().nullable(),
-  labels,
-  /** In their order. `system`: the same from turn to turn; `recalled`: before the conversation; `message`: right before the message. */
-  parts: z.array(told.extend({ name: z.string(), place: z.enum(["system", "recalled", "message"]) })),
-  tools: z.array(
-    z.object({ name: z.string(), description: z.string(), parameters: z.record(z.string(), z.unknown()), tokens: z.number() }),
-  ),
-  messages: z.array(
-    told.extend({
-      role: z.enum(["user", "assistant", "tool"]),
-      calls: z.array(z.object({ id: z.string(), tool: z.string(), args: z.string() })).optional(),
-      results: z.array(z.object({ id: z.string(), tool: z.string(), text: z.string(), failed: z.boolean() })).optional(),
-      images: z.number(),
-    }),
-  ),
-  tokens: z.object({ system: z.number(), tools: z.number(), recalled: z.number(), messages: z.number(), total: z.number() }),
-  /** The answers that can be asked for. */
-  steps: z.array(z.number()),
+export const runQuery = z.strictObject({
+  agent: text(64).optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(100),
 });
-export type RunContext = z.output<typeof runContext>;
+export type RunFilter = z.input<typeof runQuery>;
+
+/** A run that is not over, and what it does now. */
+export const openRun = z.object({
+  id: z.string(),
+  agent: z.string(),
+  sessionKey: z.string(),
+  status: z.enum(["queued", "running", "waiting"]),
+  /** The beginning of what was asked. */
+  input: z.string(),
+  from: z.string(),
+  createdAt: z.number(),
+  startedAt: z.number().nullable(),
+  /** What its model was asked for so far; null: nothing. */
+  usage: usage.nullable(),
+  /** Calls that run or wait for a person. */
+  calls: z.array(z.object({ tool: z.string(), args: z.string(), state: z.enum(["asked", "intended"]), since: z.number() })),
+});
+export type OpenRun = z.output<typeof openRun>;
+export const openRuns = z.object({
+  runs: z.array(openRun),
+  /** How many there are in all. */
+  total: z.number(),
+});
+export type OpenRuns = z.output<typeof openRuns>;

@@ -26,9 +26,11 @@ import { poolsRoutes } from "./pools-routes.ts";
 import { proposalsRoutes } from "./proposals-routes.ts";
 import type { Route } from "./route.ts";
 import { routingRoutes } from "./routing-routes.ts";
+import { runsRoutes } from "./runs-routes.ts";
 import { type SessionsParts, sessionsRoutes } from "./sessions-routes.ts";
 import { type SystemParts, systemRoutes } from "./system-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
+import { usageRoutes } from "./usage-routes.ts";
 
 /** What the routes of all rooms need. A room adds what it needs here, and its list below. */
 export interface RouteParts extends SystemParts, SessionsParts {
@@ -55,10 +57,12 @@ export function allRoutes(parts: RouteParts): Route[] {
   return [
     ...systemRoutes(parts),
     ...messageRoutes(store, accept, live),
+    ...runsRoutes(store, parts.approvals),
     ...sessionsRoutes(parts),
     ...approvalsRoutes(parts.store, parts.approvals),
     ...eventRoutes(store),
     ...tokenRoutes(parts.access),
+    ...usageRoutes(store),
     ...claimsRoutes(parts.claims),
     ...mailRoutes({ ...parts, pools: parts.agreement.pools }),
     ...poolsRoutes({ pools: parts.agreement.pools, mailbox: parts.mailbox, claims: parts.claims }),

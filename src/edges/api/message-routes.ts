@@ -1,15 +1,14 @@
 import type { z } from "zod";
-import { admission, inboundMessage, LIVE_EVENTS, type Run, run } from "../../contract/wire.ts";
+import { admission, inboundMessage, LIVE_EVENTS, run } from "../../contract/wire.ts";
 import type { Accept } from "../../drivers/intake/accept.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { Live } from "../../kernel/live.ts";
-import { readRun } from "../../records/sessions/runs.ts";
+import { usageOfRun } from "../../records/usage/usage.ts";
 import type { Store } from "../../store/store.ts";
 import { OVERSEERS, type Route, route, stream } from "./route.ts";
 import { streamRun } from "./run-live.ts";
-
-const RUN_ID = /^[0-9a-z]{20}$/;
+import { visibleRun } from "./visible-run.ts";
 
 export function messageRoutes(store: Store, accept: Accept, live: Live): Route[] {
   return [
@@ -31,7 +30,10 @@ export function messageRoutes(store: Store, accept: Accept, live: Live): Route[]
       summary: "One turn, from its message to its reply",
       allow: [...OVERSEERS, "agent"],
       answers: { 200: run },
-      handle: async ({ caller, params }) => ({ status: 200, body: await visibleRun(store, caller, params.id) }),
+      handle: async ({ caller, params }) => {
+        const found = await visibleRun(store, caller, params.id);
+        return { status: 200, body: { ...found, usage: (await usageOfRun(store.read, found.id)) ?? found.usage } };
+      },
     }),
     stream({
       path: "/api/runs/:id/live",
@@ -52,10 +54,4 @@ function refuseForeign(caller: Caller, message: z.output<typeof inboundMessage>)
   if (message.platform !== platform || (account !== undefined && message.account !== account))
     throw new Failure("request.forbidden", `this token may post messages of ${caller.name} only`);
   if (message.agent !== undefined) throw new Failure("request.forbidden", "agent: a channel cannot choose the agent");
-}
-
-async function visibleRun(store: Store, caller: Caller, id: string): Promise<Run> {
-  const found = RUN_ID.test(id) ? await readRun(store.read, id) : undefined;
-  if (!found || (caller.kind === "agent" && found.agent !== caller.name)) throw new Failure("request.not_found", `there is no run "${id}"`);
-  return found;
 }

@@ -5,7 +5,7 @@ import { Failure } from "../../kernel/failure.ts";
 import type { NewId } from "../../kernel/ids.ts";
 import { shown } from "../../kernel/shown.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
-import { code, type SqlFragment, sql } from "../../store/sql.ts";
+import { code, list, type SqlFragment, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 
 export interface Question {
@@ -99,6 +99,13 @@ export class Approvals {
     const order = state === "asked" ? code("asked_at desc, id desc") : code("id desc");
     const rows = await this.#store.read.all<ApprovalRow>`select * from (select ${COLUMNS} from approvals ${open}) as each_one ${wanted}
       order by ${order} limit ${limit}`;
+    return rows.map(approvalOf);
+  }
+
+  /** Those of these ids that there are, the oldest first. */
+  async these(ids: readonly string[]): Promise<Approval[]> {
+    if (ids.length === 0) return [];
+    const rows = await this.#store.read.all<ApprovalRow>`select ${COLUMNS} from approvals where id in ${list(ids)} order by id`;
     return rows.map(approvalOf);
   }
 
