@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
+import { buildTypes } from "./build-types.mjs";
 
 const PACKAGE = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = resolve(process.argv[2] ?? join(PACKAGE, "dist"));
@@ -13,8 +14,13 @@ const external = [/^node:/, "pg"];
 rmSync(dist, { recursive: true, force: true });
 const bundle = await rolldown({
   cwd: PACKAGE,
-  // Everything lies in one folder: what the source refers to by its place (the worker, package.json) has the same place here.
-  input: { main: "src/cli/main.ts", "parse-aside-worker": "src/settings/parse-aside-worker.ts" },
+  // Everything lies in one folder: what the source refers to by its place (the workers, package.json) has the same place here.
+  input: {
+    main: "src/cli/main.ts",
+    index: "src/library/index.ts",
+    "parse-aside-worker": "src/settings/parse-aside-worker.ts",
+    "read-page-worker": "src/abilities/tools/web/read-page-worker.ts",
+  },
   platform: "node",
   external,
 });
@@ -25,6 +31,8 @@ const { output } = await bundle.write({
   chunkFileNames: "[name]-[hash].js",
 });
 await bundle.close();
+
+buildTypes(join(dist, "types"));
 
 const inside = new Map();
 for (const chunk of output) for (const module of chunk.moduleIds ?? []) addPackageOf(module);

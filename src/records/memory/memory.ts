@@ -78,28 +78,17 @@ export class Memory {
     return { id, known: false };
   }
 
-  /** The best first: those with every word, or, where none has, those with some. */
-  async search(standpoint: Standpoint, text: string, limit: number, reads: Reads = this.#store.read): Promise<Note[]> {
-    const request = { collection: NOTE_DOCUMENTS, scopes: scopesFrom(standpoint), text, limit };
-    const whole = await this.#store.search.find(request, reads);
-    const hits = whole.length > 0 ? whole : await this.#store.search.find({ ...request, match: "any" }, reads);
+  /** The best first: those with every word, or with any of them. */
+  async search(
+    standpoint: Standpoint,
+    text: string,
+    limit: number,
+    match: "all" | "any",
+    reads: Reads = this.#store.read,
+  ): Promise<Note[]> {
+    const hits = await this.#store.search.find({ collection: NOTE_DOCUMENTS, scopes: scopesFrom(standpoint), text, limit, match }, reads);
     return readNotes(
       reads,
-      hits.map(({ id }) => id),
-    );
-  }
-
-  /** With any of the words; none needs be there. */
-  async like(standpoint: Standpoint, text: string, limit: number): Promise<Note[]> {
-    const hits = await this.#store.search.find({
-      collection: NOTE_DOCUMENTS,
-      scopes: scopesFrom(standpoint),
-      text,
-      limit,
-      match: "any",
-    });
-    return readNotes(
-      this.#store.read,
       hits.map(({ id }) => id),
     );
   }

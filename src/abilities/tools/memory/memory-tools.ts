@@ -65,7 +65,9 @@ function searchTool(memory: Memory): Tool {
     parameters: z.strictObject({ query: text(1_000).describe("Words of the note.") }),
     effect: "pure",
     run: async ({ query }, context) => {
-      const notes = await memory.search(standpoint(context), query, FOUND);
+      const from = standpoint(context);
+      const whole = await memory.search(from, query, FOUND, "all");
+      const notes = whole.length > 0 ? whole : await memory.search(from, query, FOUND, "any");
       if (notes.length === 0) return { output: "No note was found." };
       return { output: notes.map(inWords).join("\n"), ...labelled(notes), told: { found: notes.length } };
     },
@@ -85,7 +87,8 @@ function forgetTool(memory: Memory): Tool {
       if ((id === undefined) === (query === undefined))
         throw new Failure("tool.bad_arguments", "memory_forget: expected either an id or a query");
       const from = standpoint(context);
-      const candidates = query === undefined ? [] : await memory.search(from, query, CANDIDATES, tx);
+      // With every word: a note that shares one with the query is not the one that was meant.
+      const candidates = query === undefined ? [] : await memory.search(from, query, CANDIDATES, "all", tx);
       if (query !== undefined && candidates.length === 0) return { output: "No such note was found.", failed: true };
       if (candidates.length > 1)
         return {

@@ -51,7 +51,7 @@ export async function recall(memory: Memory, home: string, from: RecallFrom): Pr
   const [file, pinned, reminded] = await Promise.all([
     readMemoryFile(home, from.agent, from.address),
     memory.pinned(standpoint, PINNED),
-    words === "" ? [] : memory.like(standpoint, words, REMINDED),
+    words === "" ? [] : memory.search(standpoint, words, REMINDED, "any"),
   ]);
   const always = fitting(pinned, PINNED_CHARACTERS);
   const now = fitting(
