@@ -10,9 +10,11 @@ import { guardCommands } from "./guard-commands.ts";
 import { mailCommands } from "./mail-commands.ts";
 import { poolCommands } from "./pool-commands.ts";
 import { routeCommands } from "./route-commands.ts";
+import { runCommands } from "./run-commands.ts";
 import { sessionCommands } from "./session-commands.ts";
 import { explain, type GlobalOptions } from "./terminal.ts";
 import { tokenCommands } from "./token-commands.ts";
+import { usageCommands } from "./usage-commands.ts";
 
 const WRONG_USAGE = 2;
 
@@ -85,7 +87,9 @@ function commands(done: (exit: number) => void): Command {
   agreeCommands(program, done);
   routeCommands(program, done);
   sessionCommands(program, done);
+  runCommands(program, done);
   approvalCommands(program, done);
+  usageCommands(program, done);
   return program;
 }
 

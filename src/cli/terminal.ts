@@ -17,7 +17,26 @@ export function say(text: string): void {
 }
 
 export function bold(text: string): string {
-  return process.stdout.isTTY && !process.env.NO_COLOR ? `\x1b[1m${text}\x1b[22m` : text;
+  return paint(process.stdout).bold(text);
+}
+
+const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39], yellow: [33, 39], cyan: [36, 39] } as const;
+export type Paint = { readonly [Style in keyof typeof STYLES]: (text: string) => string };
+
+/** Colours where a person looks who wants them; elsewhere the text as it is. */
+export function paint(stream: { readonly isTTY?: boolean }): Paint {
+  const wanted = stream.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== "dumb";
+  const style =
+    ([on, off]: readonly [number, number]) =>
+    (text: string): string =>
+      wanted ? `\x1b[${on}m${text}\x1b[${off}m` : text;
+  return Object.fromEntries(Object.entries(STYLES).map(([name, codes]) => [name, style(codes)])) as unknown as Paint;
+}
+
+/** One line of at most so many characters, without what a terminal would obey. */
+export function oneLine(text: string, most: number): string {
+  const line = harmless(text.slice(0, 8 * most).replace(/\s+/g, " ")).trim();
+  return line.length <= most ? line : `${line.slice(0, most - 1).toWellFormed()}…`;
 }
 
 /** Text of a model or of a stranger, without what a terminal would obey. */

@@ -81,14 +81,15 @@ export class ApiClient {
   }
 
   /**
-   * The events of a stream after number `after`, in order, once each: a connection that breaks is opened again after the last event seen.
+   * The events of a stream after number `after` (null: as the path says), in order, once each: a connection that breaks is opened again
+   * after the last event seen.
    * Ends with the signal; a refusal is thrown, unless it says to come again later.
    */
-  async *watch(path: string, after: number, signal: AbortSignal): AsyncGenerator<ServerSentEvent, void, void> {
-    let last = String(after);
+  async *watch(path: string, after: number | null, signal: AbortSignal): AsyncGenerator<ServerSentEvent, void, void> {
+    let last = after === null ? null : String(after);
     while (!signal.aborted) {
       try {
-        const response = await this.#fetch(path, { signal, headers: { "last-event-id": last } });
+        const response = await this.#fetch(path, { signal, headers: last === null ? {} : { "last-event-id": last } });
         for await (const event of readServerSentEvents(response.body ?? new ReadableStream())) {
           if (event.id !== null) last = event.id;
           yield event;

@@ -5,7 +5,7 @@ import type { Store } from "../../store/store.ts";
 import { OVERSEERS, type Route, stream } from "./route.ts";
 
 const sequence = z.string().regex(/^\d{1,15}$/, "expected the sequence number of an event");
-/** `subject=pool/house`: elements of the subject from the left, each percent-encoded where it contains a slash. */
+/** `last=20` begins that many events before the newest. `subject=pool/house`: elements of the subject from the left, each percent-encoded where it contains a slash. */
 const subject = z.string().max(1_000);
 
 export function eventRoutes(store: Store): Route[] {
@@ -14,10 +14,14 @@ export function eventRoutes(store: Store): Route[] {
       path: "/api/events",
       summary: "The ledger from a sequence number on; resumes by Last-Event-ID",
       allow: OVERSEERS,
-      query: z.strictObject({ after: sequence.optional(), subject: subject.optional() }),
+      query: z.strictObject({ after: sequence.optional(), last: sequence.optional(), subject: subject.optional() }),
       events: { "*": ledgerEvent },
       open: async ({ query, header }) => {
-        const after = firstAfter(header("last-event-id"), query.after);
+        const seen = header("last-event-id");
+        const after =
+          query.last === undefined || seen !== undefined
+            ? firstAfter(seen, query.after)
+            : Math.max(0, (await store.ledger.horizon()) - Number(query.last));
         const wanted = elements(query.subject);
         return async (send, signal) => {
           for await (const event of store.follow(after, signal)) {

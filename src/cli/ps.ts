@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { RunsClient } from "../client/runs.ts";
+import type { OpenRun, OpenRuns } from "../contract/runs.ts";
+import { connectRunning } from "./connect.ts";
+import { dollars } from "./money.ts";
+import { span, table } from "./spans.ts";
+import { bold, type GlobalOptions, harmless, oneLine, print } from "./terminal.ts";
+
+interface PsOptions extends GlobalOptions {
+  readonly agent?: string;
+  readonly watch?: boolean;
+}
+
+const AGAIN_MS = 1_000;
+const SHORT = 60;
+const HOME_AND_CLEAR = "\x1b[H\x1b[J";
+
+export async function ps({ agent, watch, ...options }: PsOptions): Promise<number> {
+  const runs = new RunsClient(await connectRunning(options));
+  const look = async (): Promise<string> => {
+    const open = await runs.open({ agent });
+    return options.json ? JSON.stringify(open) : inWords(open);
+  };
+  if (!watch) {
+    print(await look());
+    return 0;
+  }
+  const stop = new AbortController();
+  process.once("SIGINT", () => stop.abort());
+  const clears = process.stdout.isTTY === true && !options.json;
+  while (!stop.signal.aborted) {
+    const seen = await look();
+    print(clears ? `${HOME_AND_CLEAR}${seen}` : seen);
+    await sleep(AGAIN_MS, undefined, { signal: stop.signal }).catch(() => {});
+  }
+  return 0;
+}
+
+function inWords({ runs, total }: OpenRuns): string {
+  if (runs.length === 0) return "nobody does anything now";
+  const now = Date.now();
+  const head = ["run", "agent", "state", "since", "answers", "tokens", "cost", "does"];
+  const more = total > runs.length ? `\nand ${total - runs.length} more` : "";
+  const [first, ...others] = table([head, ...runs.map((run) => rowOf(run, now))]).split("\n");
+  return [bold(first ?? ""), ...others].join("\n") + more;
+}
+
+function rowOf({ id, agent, status, createdAt, startedAt, usage, calls, input, from }: OpenRun, now: number): string[] {
+  const [call] = calls;
+  const others = calls.length > 1 ? ` and ${calls.length - 1} more` : "";
+  const does =
+    call === undefined
+      ? `${status === "running" ? "thinks about" : "is to answer"} ${oneLine(input, SHORT)} (${harmless(from)})`
+      : `${call.state === "asked" ? "asks for" : "runs"} ${harmless(call.tool)} ${oneLine(call.args, SHORT)} ${span(now - call.since)}${others}`;
+  const unpriced = usage && usage.unpriced > 0 ? "+?" : "";
+  return [
+    id,
+    harmless(agent),
+    status,
+    span(now - (startedAt ?? createdAt)),
+    String(usage?.calls ?? 0),
+    usage === null ? "0" : String(usage.inputTokens + usage.outputTokens),
+    usage === null ? "$0" : `${dollars(usage.costUsd)}${unpriced}`,
+    does,
+  ];
+}
