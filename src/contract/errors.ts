@@ -171,6 +171,7 @@ export const ERRORS = {
     "The model makes the same call again and again; ask in other words, or try another model.",
   ),
   "budget.exceeded": entry(429, 1, "operator", "never", "Raise the limit under `budget:` in the config, or wait until it begins anew."),
+  "budget.unpriced": entry(422, 1, "operator", "never", "Write what the model costs under `prices:`, or limit tokens instead of money."),
   "sandbox.unavailable": entry(
     503,
     1,

@@ -72,7 +72,17 @@ export const run = z.object({
     .object({ text: z.string(), calls: z.array(z.object({ id: z.string(), tool: z.string(), args: z.string() })).optional() })
     .nullable(),
   decision: routeDecision,
-  usage: z.object({ inputTokens: z.number(), outputTokens: z.number(), cachedInputTokens: z.number().optional() }).nullable(),
+  /** `costUsd` leaves out calls whose price is not known. */
+  usage: z
+    .object({
+      inputTokens: z.number(),
+      outputTokens: z.number(),
+      cachedInputTokens: z.number().optional(),
+      costUsd: z.number().optional(),
+      calls: z.number().optional(),
+      unpriced: z.number().optional(),
+    })
+    .nullable(),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
   /** The run that took this message in while it ran: one answer for both. */
   mergedInto: z.string().optional(),
