@@ -8,6 +8,7 @@ import { configCommands } from "./config-commands.ts";
 import { doctorCommands } from "./doctor-commands.ts";
 import { guardCommands } from "./guard-commands.ts";
 import { mailCommands } from "./mail-commands.ts";
+import { memoryCommands } from "./memory-commands.ts";
 import { poolCommands } from "./pool-commands.ts";
 import { routeCommands } from "./route-commands.ts";
 import { runCommands } from "./run-commands.ts";
@@ -88,6 +89,7 @@ function commands(done: (exit: number) => void): Command {
   routeCommands(program, done);
   sessionCommands(program, done);
   runCommands(program, done);
+  memoryCommands(program, done);
   approvalCommands(program, done);
   usageCommands(program, done);
   return program;

@@ -11,6 +11,7 @@ import type { Approvals } from "../../records/access/approvals.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
 import type { Claims } from "../../records/claims/claims.ts";
 import type { Mailbox } from "../../records/mailbox/mailbox.ts";
+import { Memory } from "../../records/memory/memory.ts";
 import type { Store } from "../../store/store.ts";
 import { type AgentControl, agentsRoutes } from "./agents-routes.ts";
 import { approvalsRoutes } from "./approvals-routes.ts";
@@ -19,6 +20,7 @@ import { eventRoutes } from "./event-routes.ts";
 import { guestRoutes } from "./guest-routes.ts";
 import { mailRoutes } from "./mail-routes.ts";
 import { mcpRoutes } from "./mcp-routes.ts";
+import { memoryRoutes } from "./memory-routes.ts";
 import { messageRoutes } from "./message-routes.ts";
 import { openAiRoutes } from "./openai/openai-routes.ts";
 import { policyRoutes } from "./policy-routes.ts";
@@ -59,6 +61,7 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...messageRoutes(store, accept, live),
     ...runsRoutes(store, parts.approvals),
     ...sessionsRoutes(parts),
+    ...memoryRoutes(new Memory(store, parts.newId)),
     ...approvalsRoutes(parts.store, parts.approvals),
     ...eventRoutes(store),
     ...tokenRoutes(parts.access),

@@ -3,6 +3,7 @@ import { systemClock } from "../../../kernel/clock.ts";
 import { idSource } from "../../../kernel/ids.ts";
 import { systemRandom } from "../../../kernel/random.ts";
 import { Approvals } from "../../../records/access/approvals.ts";
+import { Memory } from "../../../records/memory/memory.ts";
 import { Workspaces } from "../../../records/workspaces/workspaces.ts";
 import type { Whereabouts } from "../../../settings/home.ts";
 import { openStore } from "../../../store/store.ts";
@@ -43,7 +44,7 @@ const PAIRS_PER_AGENT = 30;
 const MAX_PAIRS = 250;
 const SESSION_KINDS = ["session", "name of its session", "name of its run"];
 /** By each of these an agent must find what is its own, or the refusals of others prove nothing. */
-const SEEING = ["files", "runs", "sessions", "pools", "mail", "proposals", "idempotency", "mcp", "prompts"];
+const SEEING = ["files", "runs", "sessions", "pools", "mail", "memory", "proposals", "idempotency", "mcp", "prompts"];
 
 /** Every agent against every other, on a copy in which nothing is real. Starts a daemon of its own and leaves nothing behind. */
 export async function testIsolation(where: Whereabouts, tell: (done: number, of: number) => void = () => {}): Promise<IsolationReport> {
@@ -69,7 +70,16 @@ export async function testIsolation(where: Whereabouts, tell: (done: number, of:
   const newId = idSource(systemClock, systemRandom);
   const workspaces = await Workspaces.of(scratch.path, { clock: systemClock, newId });
   const operator = new Actor("operator", daemon.url, daemon.operatorToken);
-  const parts = { url: daemon.url, home: scratch.path, operator, approvals: new Approvals(store, newId), workspaces, chance };
+  const parts = {
+    url: daemon.url,
+    home: scratch.path,
+    operator,
+    approvals: new Approvals(store, newId),
+    store,
+    memory: new Memory(store, newId),
+    workspaces,
+    chance,
+  };
   const pairs = pairsOf(scratch.agents);
   const tenants = new Map<string, Tenant>();
   for (const id of new Set(pairs.flat())) tenants.set(id, await plant(parts, scratch.owner(id), canariesOf(id)));
@@ -101,7 +111,7 @@ export async function testIsolation(where: Whereabouts, tell: (done: number, of:
     pairs: reports,
     blind,
     possiblePairs: scratch.agents.length * (scratch.agents.length - 1),
-    noneInThisVersion: ["tasks", "memory entries", "workflow runs", "schedules"],
+    noneInThisVersion: ["tasks", "workflow runs", "schedules"],
   };
 }
 

@@ -1,10 +1,13 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Approvals } from "../../../records/access/approvals.ts";
 import type { Place } from "../../../kernel/place-folder.ts";
+import type { Approvals } from "../../../records/access/approvals.ts";
+import type { Memory } from "../../../records/memory/memory.ts";
+import type { Standpoint } from "../../../records/memory/standpoint.ts";
 import type { Workspace } from "../../../records/workspaces/workspace.ts";
 import { type WorkspaceOwner, Workspaces } from "../../../records/workspaces/workspaces.ts";
+import type { Store } from "../../../store/store.ts";
 import { Actor } from "./actor.ts";
 import type { Canaries } from "./canaries.ts";
 import { openMcp } from "./mcp-connection.ts";
@@ -32,6 +35,7 @@ export interface Tenant {
   readonly proposalId: string;
   readonly proposalHash: string;
   readonly approvalId: string;
+  readonly noteId: string;
   readonly tokenId: string;
   readonly claim: { readonly resource: string; readonly fence: number };
   readonly mcpSession: string;
@@ -46,6 +50,8 @@ export interface PlantParts {
   readonly home: string;
   readonly operator: Actor;
   readonly approvals: Approvals;
+  readonly store: Store;
+  readonly memory: Memory;
   readonly workspaces: Workspaces;
   readonly chance: () => string;
 }
@@ -111,7 +117,17 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
     resource: `isolation/${id}`,
     ttl_ms: 3_600_000,
   });
-  const names = { run: runId, session: sessionKey, pool, mail: first.id, proposal: proposal.id, approval: approvalId, token: created.id };
+  const noteId = await plantNote(parts, id, canaries);
+  const names = {
+    run: runId,
+    session: sessionKey,
+    pool,
+    mail: first.id,
+    proposal: proposal.id,
+    approval: approvalId,
+    note: noteId,
+    token: created.id,
+  };
   for (const [kind, name] of Object.entries(names)) canaries.name(`name of its ${kind}`, name);
   return {
     id,
@@ -130,12 +146,21 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
     proposalId: proposal.id,
     proposalHash: proposal.hash,
     approvalId,
+    noteId,
     tokenId: created.id,
     claim: { resource: claim.resource, fence: claim.fence },
     mcpSession: await openMcp(actor),
     cursors: { sessions: [], claims: [] },
     keyed: [batch, receive],
   };
+}
+
+/** Saved as a turn would save it, in the very place where all agents are spoken to. */
+async function plantNote({ store, memory }: PlantParts, agent: string, canaries: Canaries): Promise<string> {
+  const person = `${PLACE.platform}:${SAME_PLACE.peer}`;
+  const from: Standpoint = { agent, scope: "agent", place: PLACE, person, persons: [person], heard: "private" };
+  const note = { text: `${WORD} ${canaries.of("note")}`, pinned: true, labels: [], run: null };
+  return (await store.transact("plant note", (tx) => memory.saveIn(tx, from, note), "locked")).id;
 }
 
 /** With mail that it could receive at once: it may have received what it had, and within a conversation one waits for the other. */
