@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { sendMail } from "../../src/acts/send-mail.ts";
+import { lookAtMail, lookAtUnread, takeMail } from "../../src/acts/take-mail.ts";
 import { mailQuery, newMail } from "../../src/contract/mail.ts";
 import { type Caller, OPERATOR } from "../../src/kernel/caller.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -129,6 +130,28 @@ describe.each(PLACES)("claims, mail and votes in turns on %s", (_name, makePlace
     const outside = agent("ben");
     await house.pools.read(outside, "commons", "page");
     expect((await house.mailbox.read(OPERATOR, (await mailFrom(outside)).id)).label).toBe("external");
+  });
+
+  test("P5 who is shown external mail outside a turn writes what is external, for an hour; its own mail is no news to it", async () => {
+    const [ada, eve] = [agent("ada"), guest("eve")];
+    const writes = async (caller: Caller, key: string) => (await house.pools.write(caller, "commons", [{ key, value: 1 }]))[0]?.label;
+    await mailFrom(OPERATOR);
+    const take = () => takeMail(house, ada, { max: 10, visibility_ms: 1_000, wait_ms: 0 }, {});
+    expect(await take()).toHaveLength(1);
+    expect(await writes(ada, "a")).toBe("trusted");
+    const { id } = await mailFrom(eve);
+    await lookAtMail(house, eve, id);
+    expect(await writes(eve, "b")).toBe("trusted");
+    expect(await take()).toHaveLength(1);
+    expect(await writes(ada, "c")).toBe("external");
+    await place.elapse(3_600_001);
+    expect(await writes(ada, "d")).toBe("trusted");
+    await lookAtMail(house, ada, id);
+    expect(await writes(ada, "e")).toBe("external");
+    await place.elapse(3_600_001);
+    await house.mailbox.sweep();
+    expect(await lookAtUnread(house, ada, 10)).toHaveLength(2);
+    expect(await writes(ada, "f")).toBe("external");
   });
 
   test("M1 mail that is read and not acked comes again; acked, with its fence or without, it does not", async () => {

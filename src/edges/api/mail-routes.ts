@@ -1,4 +1,5 @@
 import { type MailParts, sendMail } from "../../acts/send-mail.ts";
+import { lookAtMail, takeMail } from "../../acts/take-mail.ts";
 import {
   mail,
   mailAck,
@@ -47,7 +48,7 @@ export function mailRoutes(parts: MailParts): Route[] {
       handle: async ({ caller, body, signal, record }) => ({
         status: 200,
         body: {
-          mail: await mailbox.receive(caller, body, {
+          mail: await takeMail(parts, caller, body, {
             signal,
             record: (tx, received) => record(tx, { status: 200, body: { mail: [...received] } }),
           }),
@@ -60,7 +61,7 @@ export function mailRoutes(parts: MailParts): Route[] {
       summary: "How a mail stands: for its sender, recipient and readers",
       allow: LOOKERS,
       answers: { 200: mail },
-      handle: async ({ caller, params }) => ({ status: 200, body: await mailbox.read(caller, params.id) }),
+      handle: async ({ caller, params }) => ({ status: 200, body: await lookAtMail(parts, caller, params.id) }),
     }),
     route({
       method: "POST",

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { sendMail } from "../../acts/send-mail.ts";
+import { takeMail } from "../../acts/take-mail.ts";
 import { mailNack, mailReceive, newMail } from "../../contract/mail.ts";
 import { identifier, text } from "../../contract/text.ts";
 import { Failure } from "../../kernel/failure.ts";
@@ -64,9 +65,9 @@ export function mailTools(): readonly Tool[] {
         wait_s: z.int().min(0).max(60).default(0).describe("Wait so long for mail when there is none"),
       }),
       changes: true,
-      call: async ({ mailbox }, call, { max, visibility_s, wait_s }) => {
+      call: async (parts, call, { max, visibility_s, wait_s }) => {
         const request = check(mailReceive, { max, visibility_ms: visibility_s * 1_000, wait_ms: wait_s * 1_000 });
-        const mail = await mailbox.receive(call.caller, request, { signal: call.signal });
+        const mail = await takeMail(parts, call.caller, request, { signal: call.signal });
         for (const one of mail) handedOut.note(call, one.id, one.fence);
         const lines = mail.map(
           (one) =>

@@ -1,3 +1,4 @@
+import { lookAtUnread } from "../../acts/take-mail.ts";
 import { entryKey } from "../../contract/pools.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
@@ -54,12 +55,13 @@ export async function mustBeReadable({ pools }: McpParts, caller: Caller, uri: s
   if (readable === undefined) throw noResource(uri);
 }
 
-async function contentsOf({ pools, claims, mailbox }: McpParts, caller: Caller, name: ResourceName): Promise<unknown> {
+async function contentsOf(parts: McpParts, caller: Caller, name: ResourceName): Promise<unknown> {
+  const { pools, claims } = parts;
   switch (name.kind) {
     case "claims":
       return claims.list(caller, { limit: CLAIMS_SHOWN });
     case "mail":
-      return { mail: await mailbox.unread(caller, MAIL_SHOWN) };
+      return { mail: await lookAtUnread(parts, caller, MAIL_SHOWN) };
     case "entry": {
       const entry = await pools.read(caller, name.pool, name.key);
       if (!entry) throw noEntry(name.pool, name.key);

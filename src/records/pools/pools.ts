@@ -34,6 +34,9 @@ import { readUsage } from "./usage.ts";
 import { watchPool } from "./watch.ts";
 import { type WriteOptions, writeEntries } from "./write-entries.ts";
 
+/** Of no pool: that something external was seen at all. */
+const SEEN_ELSEWHERE: SeenVersion = { pool: "", key: "", version: 0, external: true, shown: true };
+
 /** What a write ran into. */
 export interface Conflict {
   readonly pool: string;
@@ -250,6 +253,11 @@ export class Pools {
   /** Refuses as a write to these keys would, and writes nothing. */
   refuseWriterIn(tx: Tx, caller: Caller, pool: string, keys: readonly string[]): Promise<void> {
     return refuseWriter(this.#registry, tx, caller, pool, keys);
+  }
+
+  /** It has been shown words from outside, elsewhere than in a pool. */
+  async noteExternalIn(tx: Tx, caller: Caller): Promise<void> {
+    if (isRecorded(caller)) await recordReads(tx, caller, [SEEN_ELSEWHERE]);
   }
 
   /** Whether what the caller writes now would be external. */
