@@ -40,8 +40,21 @@ describe("config check", () => {
     expect(ok).toBe(true);
     expect(problems.filter(({ severity }) => severity === "error")).toEqual([]);
     const waiting = problems.filter(({ code }) => code === "config.not_read_yet");
-    expect(waiting.map(({ path }) => path)).toContain("providers.local");
+    expect(waiting.map(({ path }) => path)).not.toContain("providers.local");
     expect(waiting.map(({ path }) => path)).toContain("channels.telegram");
+  });
+
+  test("names every model that cannot be used, with its line: an error where nothing else would answer", () => {
+    write(
+      "model: nobody/knows\nagents:\n  main: {}\n  coder: { model: openai/gpt-5.4 }\n  safe: { model: [openai/gpt-5.4, offline/demo] }\n",
+    );
+    const { ok, problems } = checkConfig({ home }, undefined);
+    expect(ok).toBe(false);
+    expect(problems).toMatchObject([
+      { severity: "error", code: "config.unknown_model", path: "model", line: 1, message: expect.stringContaining('no provider "nobody"') },
+      { severity: "error", code: "config.no_key", path: "agents.coder.model", line: 4, fix: expect.stringContaining("OPENAI_API_KEY") },
+      { severity: "warning", code: "config.no_key", path: "agents.safe.model.0", line: 5 },
+    ]);
   });
 
   test("names every problem with its line, and shows no secret", () => {
@@ -147,7 +160,8 @@ describe("config explain", () => {
     write(WHOLE_CONFIG);
     expect(explainKey({ home }, "agents.coder.model")).toMatchObject({ file: join(home, "guildhall.yaml"), line: 22, column: 12 });
     expect(explainKey({ home }, "agents.ops.model").because).toBe("inherited from model (line 2)");
-    expect(explainKey({ home }, "providers.local.api_key")).toMatchObject({ readBy: [], awaits: expect.stringContaining("models") });
+    expect(explainKey({ home }, "providers.local.api_key")).toMatchObject({ readBy: ["abilities/models"], awaits: null });
+    expect(explainKey({ home }, "channels.telegram.token")).toMatchObject({ readBy: [], awaits: expect.stringContaining("channels") });
     expect(explainKey({ home }, "server.host").readBy).toEqual(["daemon"]);
   });
 

@@ -111,13 +111,13 @@ async function fromFile(options: GlobalOptions): Promise<AgentView[]> {
 }
 
 function tableOf(agents: readonly AgentView[], live: boolean): string {
-  const rows = agents.map(({ id, model, state, because, running, waiting, roles, ...agent }) => [
+  const rows = agents.map(({ id, model, state, because, problem, running, waiting, roles, ...agent }) => [
     id,
     agent.default ? `${state}, default` : state,
     model,
     live ? `${running} running, ${waiting} waiting` : "",
     roles.join(","),
-    because ?? "",
+    because ?? (problem === null ? "" : `cannot answer: ${problem}`),
   ]);
   return table([["agent", "state", "model", live ? "turns" : "", "roles", ""], ...rows]);
 }

@@ -9,6 +9,8 @@ export const agentView = z.object({
   state: z.enum(STATES),
   /** Why it is not active; null when it is. */
   because: z.string().nullable(),
+  /** Why it cannot answer although it is active: its model has no provider or no key. Null when it can. */
+  problem: z.string().nullable().default(null),
   default: z.boolean(),
   roles: z.array(z.string()),
   /** Turns that run now, and turns that wait for their time or for the agent. */

@@ -10,7 +10,6 @@ export interface ConfigReader {
 const read = (means: string, ...readBy: string[]): ConfigReader => ({ means, readBy, awaits: null });
 const awaited = (means: string, awaits: string): ConfigReader => ({ means, readBy: [], awaits });
 
-const PROVIDERS = "models of providers; only offline/demo answers so far";
 const CHANNELS = "channels to chat platforms; messages come over HTTP so far";
 const DELEGATION = "delegation between agents";
 const MEMORY = "memory of agents";
@@ -45,8 +44,8 @@ export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
   unrouted: read("What becomes of a message that no binding takes: default or refuse.", "deciders/routing"),
   owners: read("Who may approve, pair and command in chats, as <platform>:<sender id>.", "drivers/intake"),
   "identities.*": read("The same person on several platforms.", "deciders/routing"),
-  "providers.*": awaited("A provider of models: its type, address and key.", PROVIDERS),
-  "prices.*": awaited("What a model costs, in US dollars for a million tokens.", BUDGETS),
+  "providers.*": read("A provider of models: its type, address and key.", "abilities/models"),
+  "prices.*": read("What a model costs, in US dollars for a million tokens.", "abilities/models"),
   "limits.turns": read("Turns at once on this node.", "daemon"),
   "limits.waiting": read("Messages that may wait for their turn.", "records/sessions"),
   "limits.waiting_per_agent": read("Messages that may wait for one agent.", "records/sessions"),

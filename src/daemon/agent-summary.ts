@@ -14,7 +14,7 @@ export interface AgentSummary {
 export function summaryOf(agent: Agent, models: Models): AgentSummary {
   const { id, model } = agent;
   try {
-    return { id, model, scripted: models.resolve(model).scripted, problem: null };
+    return { id, model, scripted: models.resolve(agent.models).scripted, problem: null };
   } catch (error) {
     return { id, model, scripted: false, problem: asFailure(error).message };
   }

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { modelsOf } from "../abilities/models/configured-models.ts";
 import type { AgentView } from "../contract/agents.ts";
 import type { AGENT_STATES } from "../contract/config.ts";
 import { sha256 } from "../kernel/canonical-json.ts";
@@ -11,6 +12,7 @@ import { revisionOf } from "../records/agents/revision.ts";
 import { configFileOf, type EditedConfig, editConfig } from "../settings/edit-config.ts";
 import { homeOf, type Whereabouts } from "../settings/home.ts";
 import { loadSettings, type Settings } from "../settings/load-settings.ts";
+import { summaryOf } from "./agent-summary.ts";
 
 /** Agents in the config file, whether or not a daemon runs. A running one notices the change. */
 
@@ -49,7 +51,9 @@ export async function setAgentStateAt(
 }
 
 export function listAgentsAt(where: Whereabouts): AgentView[] {
-  return viewAll(revisionOf(loadSettings(where, process.env), 0), new Map());
+  const settings = loadSettings(where, process.env);
+  const models = modelsOf(settings);
+  return viewAll(revisionOf(settings, 0), new Map(), (agent) => summaryOf(agent, models).problem);
 }
 
 /** One value that holds for an agent, and who says so. */

@@ -11,6 +11,7 @@ import { inspectSettings, type Settings } from "../settings/load-settings.ts";
 import { namedSecrets } from "../settings/secrets.ts";
 import { isMap } from "../settings/value-at.ts";
 import { type ConfigExcerpt, configExcerpt } from "./config-excerpt.ts";
+import { modelProblems } from "./model-problems.ts";
 
 export interface CheckedProblem extends ConfigProblem {
   /** The line of the file, without what is secret in it; null where there is none to show. */
@@ -45,9 +46,9 @@ export function checkConfig(where: Whereabouts, file: string | undefined): Check
   };
 }
 
-/** What the deciders have to say about a config that can be read. */
+/** What can be said about a config once it can be read. */
 function afterwards(settings: Settings): ConfigProblem[] {
-  return [...policyProblems(settings), ...routingProblems(settings)];
+  return [...policyProblems(settings), ...routingProblems(settings), ...modelProblems(settings)];
 }
 
 /** Keys that somebody has written and nothing acts on yet: better said than found out. */

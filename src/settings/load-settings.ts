@@ -113,7 +113,8 @@ function settingsOf({ home, file, text, source, dotEnv, lookUp }: ReadConfig, op
     quarantined: validated.quarantined,
     warnings: [...validated.warnings, ...dotEnv.warnings],
     secrets: new Secrets(validated.config, secrets),
-    modelKeys: modelKeysOf(lookUp),
+    // A variable that is set to nothing hides no key.
+    modelKeys: modelKeysOf((name) => lookUp(name) || dotEnv.values[name]),
     originOf: (path) => source?.originOf(path) ?? null,
     isWritten: (path) => source?.isWritten(path) ?? false,
     storeLocation: location,

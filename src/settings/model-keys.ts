@@ -16,9 +16,11 @@ export interface ModelKeys {
   readonly ollamaHost: string | null;
   /** Whether a model on this machine may be looked for; `GUILDHALL_LOCAL_MODELS=off` says no. */
   readonly looksForLocal: boolean;
+  /** One that answers on this machine, as `<provider>/<model>`; null: none was found, or nobody has looked. */
+  readonly localModel: string | null;
 }
 
-export const NO_MODEL_KEYS: ModelKeys = { keys: {}, ollamaHost: null, looksForLocal: false };
+export const NO_MODEL_KEYS: ModelKeys = { keys: {}, ollamaHost: null, looksForLocal: false, localModel: null };
 
 export function modelKeysOf(lookUp: (name: string) => string | undefined): ModelKeys {
   const found = Object.entries(USUAL_KEYS).flatMap(([provider, names]) => {
@@ -29,5 +31,6 @@ export function modelKeysOf(lookUp: (name: string) => string | undefined): Model
     keys: Object.fromEntries(found),
     ollamaHost: lookUp("OLLAMA_HOST")?.trim() || null,
     looksForLocal: lookUp("GUILDHALL_LOCAL_MODELS") !== "off",
+    localModel: null,
   };
 }

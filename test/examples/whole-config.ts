@@ -54,4 +54,6 @@ export const WHOLE_ENVIRONMENT = {
   LOCAL_KEY: "local-key-of-a-provider",
   CODER_TOKEN: "coder-token-of-an-agent",
   TELEGRAM_TOKEN: "1234:token-of-a-channel",
+  ANTHROPIC_API_KEY: "key-of-anthropic",
+  GEMINI_API_KEY: "key-of-google",
 };

@@ -1,5 +1,4 @@
-import { modelRegistry } from "../../abilities/models/model-registry.ts";
-import { offlineProvider } from "../../abilities/models/offline-model.ts";
+import { modelsOf } from "../../abilities/models/configured-models.ts";
 import { asFailure } from "../../kernel/failure.ts";
 import type { Agent } from "../../records/agents/agent.ts";
 import { revisionOf } from "../../records/agents/revision.ts";
@@ -15,6 +14,9 @@ export interface ReadConfig {
   readonly settings: Settings | null;
 }
 
+/** Who can read .env is asked with the home, and can be put right there; who cannot answer, with the agents. */
+const TOLD_ELSEWHERE = ["config.readable_secrets", "config.no_key", "config.unknown_model"];
+
 /** The config as a start would read it, and the agents it makes. */
 export function configChecks(where: Whereabouts): ReadConfig {
   let settings: Settings | null = null;
@@ -25,8 +27,7 @@ export function configChecks(where: Whereabouts): ReadConfig {
     return { settings, findings: [blocking("config", message, hint)] };
   }
   const { exists, file, problems } = checkConfig(where, undefined);
-  // Who can read .env is asked with the home, and can be put right there.
-  const told = problems.filter(({ path, code }) => quarantinedBy(settings, path) === undefined && code !== "config.readable_secrets");
+  const told = problems.filter(({ path, code }) => quarantinedBy(settings, path) === undefined && !TOLD_ELSEWHERE.includes(code));
   const findings = [
     ...told.map((problem) => (problem.severity === "error" ? broken : warning)("config", inWords(problem), problem.fix)),
     ...(told.length === 0 ? [ok("config", exists ? `${file} has no problems` : `there is no ${file}: everything is as by default`)] : []),
@@ -46,7 +47,7 @@ function inWords({ file, line, column, path, message }: CheckedProblem): string 
 
 function agentFindings(settings: Settings): Finding[] {
   const agents = [...revisionOf(settings, 0).agents.values()];
-  const models = modelRegistry([offlineProvider]);
+  const models = modelsOf(settings);
   const findings = agents.flatMap((agent): Finding[] => {
     if (agent.state === "quarantined") return [quarantine(agent, settings)];
     if (agent.state !== "active")

@@ -4,6 +4,8 @@ import type { Agent } from "./agent.ts";
 import type { Revision } from "./revision.ts";
 
 type Counts = ReadonlyMap<string, { readonly running: number; readonly waiting: number }>;
+/** Why an agent cannot answer, or null. */
+export type ProblemOf = (agent: Agent) => string | null;
 const NONE = { running: 0, waiting: 0 };
 
 /** How many turns of each agent run, and how many wait for their time or for the agent. */
@@ -20,16 +22,17 @@ export async function openTurns(reads: Reads): Promise<Counts> {
 }
 
 /** Those whose id itself is the mistake are told too: nobody else would. */
-export function viewAll({ agents, settings }: Revision, counts: Counts): AgentView[] {
+export function viewAll({ agents, settings }: Revision, counts: Counts, problemOf: ProblemOf = () => null): AgentView[] {
   const nameless = [...settings.quarantined].filter(([id]) => !agents.has(id));
   return [
-    ...[...agents.values()].map((agent) => viewOf(agent, counts)),
+    ...[...agents.values()].map((agent) => viewOf(agent, counts, problemOf(agent))),
     ...nameless.map(
       ([id, [problem]]): AgentView => ({
         id,
         model: "",
         state: "quarantined",
         because: problem?.message ?? null,
+        problem: null,
         default: false,
         roles: [],
         ...NONE,
@@ -38,16 +41,22 @@ export function viewAll({ agents, settings }: Revision, counts: Counts): AgentVi
   ];
 }
 
-export function viewOf(agent: Agent, counts: Counts): AgentView {
+export function viewOf(agent: Agent, counts: Counts, problem: string | null = null): AgentView {
   const { id, model, state, because, roles } = agent;
-  return { id, model, state, because, default: agent.isDefault, roles: [...roles], ...(counts.get(id) ?? NONE) };
+  return { id, model, state, because, problem, default: agent.isDefault, roles: [...roles], ...(counts.get(id) ?? NONE) };
 }
 
 /** Variables and servers by name: their values are the agent's alone. */
-export function detailsOf(agent: Agent, revision: Revision, counts: Counts, personality: string | null): AgentDetails {
+export function detailsOf(
+  agent: Agent,
+  revision: Revision,
+  counts: Counts,
+  personality: string | null,
+  problem: string | null = null,
+): AgentDetails {
   const { subagents } = agent;
   return {
-    ...viewOf(agent, counts),
+    ...viewOf(agent, counts, problem),
     personality,
     tools: agent.grant.layers.map(({ source, rules }) => ({ source, rules })),
     sees: [...agent.sees],

@@ -13,9 +13,8 @@ import type { Grant } from "../../deciders/policy/grant.ts";
 import type { Policy } from "../../deciders/policy/policy.ts";
 import { inWords } from "../../settings/config-problem.ts";
 import type { Settings } from "../../settings/load-settings.ts";
+import { defaultModels } from "./default-models.ts";
 
-/** Answers at once, without a key and without a network: an agent that names no model is still an agent. */
-const DEFAULT_MODELS = ["offline/demo"] as const;
 const DEFAULT_MAX_STEPS = 50;
 
 /** `quarantined`: its section of the config is broken. The others are what its section says. */
@@ -74,7 +73,7 @@ export function agentsOf(settings: Settings, policy: Policy): Map<string, Agent>
 
 function agentOf(settings: Settings, policy: Policy, id: string, own: AgentConfig, isDefault: boolean): Agent {
   const { config } = settings;
-  const models = own.model ?? config.model ?? DEFAULT_MODELS;
+  const models = own.model ?? config.model ?? defaultModels(settings);
   return {
     id,
     model: models[0],

@@ -17,7 +17,10 @@ export function changesBetween(was: ConfigState, is: ConfigState): string[] {
     ...[...was.quarantined.keys()].filter((id) => !is.quarantined.has(id)).map((id) => `agent ${id} no longer quarantined`),
     ...agentChanges(before.agents, after.agents),
     ...entryChanges("pool", before.pools, after.pools),
-    ...(differs(was.modelKeys, is.modelKeys) ? ["keys of models changed"] : []),
+    ...(differs(was.modelKeys.keys, is.modelKeys.keys) || was.modelKeys.ollamaHost !== is.modelKeys.ollamaHost
+      ? ["keys of models changed"]
+      : []),
+    ...(was.modelKeys.localModel === is.modelKeys.localModel ? [] : [`the model on this machine is ${is.modelKeys.localModel}`]),
     ...(Object.keys({ ...before, ...after }) as (keyof Config)[])
       .filter((key) => key !== "agents" && key !== "pools" && differs(before[key], after[key]))
       .map((key) => (AT_START.includes(key) ? `${key} changed; it takes effect at the next start` : `${key} changed`)),

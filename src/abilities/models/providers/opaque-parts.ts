@@ -1,5 +1,5 @@
 import type { ModelCall, ModelMessage } from "../../../kernel/model.ts";
-import type { Prompt } from "./to-prompt.ts";
+import type { Prompt } from "./open-provider.ts";
 
 type AssistantMessage = Extract<ModelMessage, { role: "assistant" }>;
 type AssistantPart = Extract<Prompt[number], { role: "assistant" }>["content"][number];

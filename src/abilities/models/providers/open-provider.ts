@@ -4,6 +4,8 @@ import type { ProviderSpec } from "./provider-specs.ts";
 
 /** A model of the AI SDK, as its providers give it. */
 export type SdkModel = Extract<LanguageModel, { readonly specificationVersion: "v4" }>;
+export type CallOptions = Parameters<SdkModel["doStream"]>[0];
+export type Prompt = CallOptions["prompt"];
 export type OpenModel = (id: string) => SdkModel;
 
 /** Servers without keys get this: the SDK wants one. */

@@ -1,10 +1,8 @@
 import type { Image, ModelCall, ModelMessage, ModelRequest } from "../../../kernel/model.ts";
 import { assistantParts } from "./opaque-parts.ts";
-import type { SdkModel } from "./open-provider.ts";
+import type { CallOptions, Prompt } from "./open-provider.ts";
 import type { ProviderType } from "./provider-specs.ts";
 
-type CallOptions = Parameters<SdkModel["doStream"]>[0];
-export type Prompt = CallOptions["prompt"];
 type PromptMessage = Prompt[number];
 type Options = NonNullable<PromptMessage["providerOptions"]>;
 type ResultPart = Extract<Extract<PromptMessage, { role: "tool" }>["content"][number], { type: "tool-result" }>;
