@@ -9,8 +9,8 @@ import type { RunInput } from "../src/records/sessions/runs.ts";
 import type { Store } from "../src/store/store.ts";
 import type { ClaimedWork } from "../src/store/work-queue.ts";
 
-export function begin(store: Store, item: ClaimedWork, run: RunInput): Promise<number> {
-  return beginTurn(store, item, run, "offline/demo", null);
+export async function begin(store: Store, item: ClaimedWork, run: RunInput): Promise<number> {
+  return (await beginTurn(store, item, run, "offline/demo", null)).cause;
 }
 
 /** Commits a turn that ends with its first answer. */

@@ -64,7 +64,7 @@ test("a message becomes a run and a row of work, and its reply an outbox row tha
 
   const item = await claim(TURN_WORK);
   const run = await input(admission);
-  const started = await beginTurn(store, item, run, "offline/demo", null);
+  const { cause: started } = await beginTurn(store, item, run, "offline/demo", null);
   expect(await readRun(store.read, run.id)).toMatchObject({ status: "running" });
 
   const usage = { inputTokens: 1, outputTokens: 2 };

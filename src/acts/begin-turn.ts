@@ -1,22 +1,34 @@
+import type { Caller } from "../kernel/caller.ts";
 import { keepContext, type StoredContext } from "../records/journal/contexts.ts";
 import { type RunInput, startRun } from "../records/sessions/runs.ts";
 import type { Store } from "../store/store.ts";
 import type { ClaimedWork } from "../store/work-queue.ts";
+import { openMailIn, withMail } from "./open-mail.ts";
+import { mailboxOf } from "./turn-mail.ts";
 import type { TurnPayload } from "./work-kinds.ts";
 
-/** Says that the turn runs, and keeps what its model is told. Answers the event's number, the cause of whatever the turn does. */
-export async function beginTurn(
-  store: Store,
-  item: ClaimedWork,
-  run: RunInput,
-  model: string,
-  context: StoredContext | null,
-): Promise<number> {
+/** What a turn is told that begins now. `reader`: the agent, who is told of its mail; null: it is not. */
+export interface FreshContext {
+  readonly context: StoredContext;
+  readonly reader: Caller | null;
+}
+
+export interface Begun {
+  /** The event's number, the cause of whatever the turn does. */
+  readonly cause: number;
+  /** As it is kept, with the mail that opened the turn; null: it was kept before. */
+  readonly context: StoredContext | null;
+}
+
+/** Says that the turn runs, opens what has come for its agent, and keeps what its model is told. */
+export async function beginTurn(store: Store, item: ClaimedWork, run: RunInput, model: string, fresh: FreshContext | null): Promise<Begun> {
   return store.transact(
     "begin turn",
     async (tx) => {
       await store.queue.guard(tx, item);
       await startRun(tx, run.id);
+      const opened = fresh?.reader ? await openMailIn(mailboxOf(store), tx, fresh.reader) : null;
+      const context = fresh && (opened ? withMail(fresh.context, opened) : fresh.context);
       if (context) await keepContext(tx, run.id, context);
       const [started] = await store.ledger.append(tx, {
         type: "turn.started",
@@ -25,7 +37,7 @@ export async function beginTurn(
         causedBy: (item.payload as TurnPayload).causedBy,
         data: { attempt: item.attempt, model },
       });
-      return started as number;
+      return { cause: started as number, context };
     },
     "locked",
   );

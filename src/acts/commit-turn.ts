@@ -1,13 +1,17 @@
 import type { ReachedPoint } from "../kernel/crash-points.ts";
 import type { NewId } from "../kernel/ids.ts";
 import type { ModelCall, ModelUsage, Said } from "../kernel/model.ts";
+import type { StoredContext } from "../records/journal/contexts.ts";
 import type { Response, Step } from "../records/journal/steps.ts";
 import { addReply } from "../records/sessions/outbox.ts";
-import { completeRun, type RunInput } from "../records/sessions/runs.ts";
+import { completeRun, mergedRuns, type RunInput } from "../records/sessions/runs.ts";
 import { appendTranscript } from "../records/sessions/transcript.ts";
+import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/work-queue.ts";
+import { keepSummaryOfTurn } from "./keep-summary.ts";
 import type { TurnJournal } from "./turn-journal.ts";
+import { ackMailOfTurn } from "./turn-mail.ts";
 import { DELIVERY_WORK, type DeliveryPayload } from "./work-kinds.ts";
 
 export interface TurnOutcome {
@@ -17,6 +21,8 @@ export interface TurnOutcome {
   readonly last: { readonly step: number; readonly response: Response } | null;
   /** Calls that whoever asked must answer himself. */
   readonly calls: readonly ModelCall[];
+  /** What the turn was told at its beginning. */
+  readonly context?: StoredContext;
 }
 
 interface CommitParts {
@@ -45,6 +51,8 @@ export async function commitTurn(
       await completeRun(tx, run.id, text, usage, outcome.calls);
       // A conversation that came with the message is whoever's who sent it.
       if (!run.request?.messages) await appendTranscript(tx, store.search, run, run.id, saidIn(run, steps, text));
+      await keepSummaryOfTurn(tx, run, steps, outcome.context);
+      await ackMailOfTurn(store, tx, run, outcome.context, steps);
       await addReply(tx, { id: replyId, runId: run.id, address: run.address, text });
       const [completed] = await store.ledger.append(tx, {
         type: "turn.completed",
@@ -53,6 +61,7 @@ export async function commitTurn(
         causedBy: cause,
         data: { usage, characters: text.length },
       });
+      await completeMerged(store, tx, run, outcome, completed as number);
       const payload: DeliveryPayload = { replyId, runId: run.id, causedBy: completed as number };
       await store.queue.enqueue(tx, { kind: DELIVERY_WORK, payload, lane: ["delivery", run.sessionKey] });
     },
@@ -61,20 +70,29 @@ export async function commitTurn(
   reached("turn.committed");
 }
 
+/** One answer for all messages that the turn has taken in; it is delivered once, and counted once. */
+async function completeMerged(store: Store, tx: Tx, run: RunInput, { text, steps }: TurnOutcome, causedBy: number): Promise<void> {
+  if (!steps.some(({ kind }) => kind === "steered")) return;
+  for (const { id } of await mergedRuns(tx, run.id)) {
+    await completeRun(tx, id, text, null);
+    const data = { usage: null, characters: text.length, mergedInto: run.id };
+    await store.ledger.append(tx, { type: "turn.completed", actor: run.agent, subject: ["run", id], causedBy, data });
+  }
+}
+
 /** The message, what was said while the turn went on, and the reply. */
-function saidIn(run: RunInput, steps: readonly Step[], text: string): Said[] {
-  const between = steps.flatMap((step) => (step.kind === "steered" ? step.said.filter((said) => said.run !== null) : []));
+function saidIn(run: RunInput, steps: readonly Step[], text: string): (Said & { readonly run?: string })[] {
+  const between = steps.flatMap((step) => (step.kind === "steered" ? step.said : []));
   return [
     { role: "user", text: run.input },
-    ...between.map((said): Said => ({ role: "user", text: said.text })),
+    ...between.flatMap((said) => (said.run === null ? [] : [{ role: "user" as const, text: said.text, run: said.run }])),
     { role: "assistant", text },
   ];
 }
 
-/** Of all answers together; null: no model has counted. */
+/** Of all answers together, summaries included; null: no model has counted. */
 function usageOf(steps: readonly Step[], last: Response | undefined): ModelUsage | null {
-  const responses = [...steps.flatMap((step) => (step.kind === "response" ? [step.response] : [])), ...(last ? [last] : [])];
-  const counted = responses.flatMap(({ usage }) => (usage ? [usage] : []));
+  const counted = [...steps.map(usageIn), last?.usage ?? null].filter((usage) => usage !== null);
   if (counted.length === 0) return null;
   const sum = (each: (usage: ModelUsage) => number): number => counted.reduce((total, usage) => total + each(usage), 0);
   const cachedInputTokens = sum((usage) => usage.cachedInputTokens ?? 0);
@@ -83,4 +101,9 @@ function usageOf(steps: readonly Step[], last: Response | undefined): ModelUsage
     outputTokens: sum((usage) => usage.outputTokens),
     ...(cachedInputTokens > 0 ? { cachedInputTokens } : {}),
   };
+}
+
+function usageIn(step: Step): ModelUsage | null {
+  if (step.kind === "response") return step.response.usage;
+  return step.kind === "compacted" ? (step.compaction.by?.usage ?? null) : null;
 }

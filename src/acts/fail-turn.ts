@@ -1,9 +1,12 @@
 import type { Failure } from "../kernel/failure.ts";
-import { failRun, type RunError, type RunInput, readRunInput, requeueRun } from "../records/sessions/runs.ts";
+import { readNotedSteps } from "../records/journal/steps.ts";
+import { failRun, mergedRuns, type RunError, type RunInput, readRunInput, requeueRun } from "../records/sessions/runs.ts";
 import { appendTranscript } from "../records/sessions/transcript.ts";
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
 import type { ClaimedWork, DeadWork } from "../store/work-queue.ts";
+import { keepSummaryOfTurn } from "./keep-summary.ts";
+import { returnMailOfTurn } from "./turn-mail.ts";
 import type { TurnPayload } from "./work-kinds.ts";
 
 /** An attempt failed: it is tried again after a while, or the run ends here when that cannot help or was tried often enough. */
@@ -49,9 +52,15 @@ export async function failDeadTurn(store: Store, dead: DeadWork): Promise<void> 
   );
 }
 
-/** What was asked stays in the conversation: the next turn should know of it. */
+/** What was asked stays in the conversation: the next turn should know of it. The messages that the turn has taken in fail with it. */
 async function endFailed(store: Store, tx: Tx, run: RunInput, error: RunError, causedBy: number): Promise<void> {
-  await failRun(tx, run.id, error);
-  if (!run.request?.messages) await appendTranscript(tx, store.search, run, run.id, [{ role: "user", text: run.input }]);
-  await store.ledger.append(tx, { type: "turn.failed", actor: run.agent, subject: ["run", run.id], causedBy, data: error });
+  const merged = await mergedRuns(tx, run.id);
+  const said = [{ id: run.id, input: run.input }, ...merged].map(({ id, input }) => ({ role: "user" as const, text: input, run: id }));
+  if (!run.request?.messages) await appendTranscript(tx, store.search, run, run.id, said);
+  await keepSummaryOfTurn(tx, run, await readNotedSteps(tx, run.id), undefined);
+  await returnMailOfTurn(store, tx, run, "failed");
+  for (const { id } of [run, ...merged]) {
+    await failRun(tx, id, error);
+    await store.ledger.append(tx, { type: "turn.failed", actor: run.agent, subject: ["run", id], causedBy, data: error });
+  }
 }

@@ -57,7 +57,7 @@ export function withMail(context: StoredContext, { text, mail, labels }: OpenedM
   if (text === null) return context;
   return {
     ...context,
-    recalled: [...context.recalled, { name: "mail", text }],
+    recalled: [...context.recalled, { name: "mail", text, fleeting: true }],
     mail: [...context.mail, ...mail],
     labels: [...new Set([...(context.labels ?? []), ...labels])],
   };

@@ -1,8 +1,9 @@
 import { isOver, type Run } from "../contract/wire.ts";
 import { Failure } from "../kernel/failure.ts";
-import { failRun, readRun } from "../records/sessions/runs.ts";
+import { failRun, mergedRuns, readRun, readRunInput } from "../records/sessions/runs.ts";
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
+import { returnMailOfTurn } from "./turn-mail.ts";
 import { sessionLane, type TurnPayload } from "./work-kinds.ts";
 
 interface Waiting {
@@ -20,12 +21,13 @@ export async function stopSessionsIn(store: Store, tx: Tx, sessionKeys: readonly
   return end(store, tx, items, by);
 }
 
-/** Ends one run. Refused for one that has ended already. */
+/** Ends one run; one whose message another turn has taken in, together with that turn. Refused for one that has ended already. */
 export async function stopRunIn(store: Store, tx: Tx, runId: string, by: string): Promise<Run> {
   const before = await readRun(tx, runId);
   if (!before) throw new Failure("request.not_found", `there is no run "${runId}"`);
   const items = before.sessionKey === null ? [] : await store.queue.inLane(tx, sessionLane(before.sessionKey));
-  const mine = items.filter(({ payload }) => (payload as TurnPayload).runId === runId);
+  const turn = before.mergedInto ?? runId;
+  const mine = items.filter(({ payload }) => (payload as TurnPayload).runId === turn);
   const [ended] = isOver(before.status) ? [] : await end(store, tx, mine, by);
   const run = (await readRun(tx, runId)) as Run;
   if (ended === undefined) throw new Failure("run.over", `run ${runId} is ${run.status} already`, { details: { status: run.status } });
@@ -42,9 +44,13 @@ async function end(store: Store, tx: Tx, items: readonly Waiting[], by: string):
   for (const { id, payload } of items) {
     if (!removed.has(id)) continue;
     const { runId, causedBy } = payload as TurnPayload;
-    await failRun(tx, runId, error);
-    await store.ledger.append(tx, { type: "turn.failed", actor: by, subject: ["run", runId], causedBy, data: error });
-    ended.push(runId);
+    const run = await readRunInput(tx, runId);
+    if (run) await returnMailOfTurn(store, tx, run, "stopped");
+    for (const one of [runId, ...(await mergedRuns(tx, runId)).map((merged) => merged.id)]) {
+      await failRun(tx, one, error);
+      await store.ledger.append(tx, { type: "turn.failed", actor: by, subject: ["run", one], causedBy, data: error });
+      ended.push(one);
+    }
   }
   return ended;
 }

@@ -22,6 +22,8 @@ export const CRASH_POINTS = [
   "tool.intended",
   "tool.ran",
   "tool.settled",
+  "turn.steered",
+  "turn.compacted",
   "turn.waits",
   "turn.answered",
   "turn.committed",

@@ -2,7 +2,7 @@ import type { ReachedPoint } from "../kernel/crash-points.ts";
 import { Failure } from "../kernel/failure.ts";
 import { jitteredBackoff, type Random } from "../kernel/random.ts";
 import type { Scope } from "../kernel/scope.ts";
-import type { Engine, Tx } from "./engine.ts";
+import type { Engine, Reads, Tx } from "./engine.ts";
 import { FairOrder, type Tenant } from "./fair-order.ts";
 import { scopeKey, wholeMs } from "./keys.ts";
 import { advanceLanes, enterLane } from "./lanes.ts";
@@ -199,12 +199,13 @@ export class WorkQueue {
     if (!row) throw staleClaim(claim);
   }
 
-  /** Done, together with everything else in the transaction; refused, with all of it, when another owner has taken over. */
+  /** The same, and the item has come further: only attempts that get nowhere are counted. */
   async progressed(tx: Tx, claim: Claim): Promise<void> {
     const changed = await tx.run`update work set attempts = 1 where id = ${claim.id} and fence = ${claim.fence} and state = 'running'`;
     if (changed === 0) throw staleClaim(claim);
   }
 
+  /** Done, together with everything else in the transaction; refused, with all of it, when another owner has taken over. */
   async settle(tx: Tx, claim: Claim): Promise<void> {
     this.#reached("queue.settle.before");
     const [settled] = await this.#delete(tx, [claim]);
@@ -297,8 +298,8 @@ export class WorkQueue {
   }
 
   /** What waits or runs in a lane, in its order. */
-  async inLane(tx: Tx, lane: Scope): Promise<{ readonly id: number; readonly payload: unknown; readonly running: boolean }[]> {
-    const rows = await tx.all<{ id: number; payload: string; state: string }>`select id, payload, state from work
+  async inLane(reads: Reads, lane: Scope): Promise<{ readonly id: number; readonly payload: unknown; readonly running: boolean }[]> {
+    const rows = await reads.all<{ id: number; payload: string; state: string }>`select id, payload, state from work
       where lane = ${scopeKey(lane)} and position is not null order by position`;
     return rows.map((row) => ({ id: row.id, payload: JSON.parse(row.payload), running: row.state === "running" }));
   }

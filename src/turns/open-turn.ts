@@ -7,7 +7,9 @@ import type { Agent } from "../records/agents/agent.ts";
 import type { Revision } from "../records/agents/revision.ts";
 import type { ContextPart, StoredContext } from "../records/journal/contexts.ts";
 import type { RunInput } from "../records/sessions/runs.ts";
-import type { Opening } from "./request-of.ts";
+import { speakerOf } from "../records/sessions/transcript.ts";
+import { type History, userMessage } from "./history.ts";
+import type { Opening, ToldTurn } from "./request-of.ts";
 
 /** What is known of a turn when it begins. */
 export interface TurnFacts {
@@ -19,8 +21,8 @@ export interface TurnFacts {
   mayUse(tool: string): boolean;
 }
 
-/** One thing that a model is told; null: nothing. */
-export type PartSource = (facts: TurnFacts) => Promise<ContextPart | null>;
+/** One thing that a model is told, or several; null: nothing. */
+export type PartSource = (facts: TurnFacts) => Promise<ContextPart | readonly ContextPart[] | null>;
 
 /** Who tells what, in the order in which it is told. */
 export interface ContextSources {
@@ -40,26 +42,45 @@ export function offersOf(tools: ReadonlyMap<string, Tool>, grant: Grant, policy:
 
 export async function partsOf(sources: readonly PartSource[], facts: TurnFacts): Promise<ContextPart[]> {
   const parts = await Promise.all(sources.map((source) => source(facts)));
-  return parts.filter((part) => part !== null && part.text !== "") as ContextPart[];
+  return parts.flatMap((part) => part ?? []).filter(({ text }) => text !== "");
 }
 
-export function openingOf(
-  context: StoredContext,
-  messages: readonly ModelMessage[],
-  run: RunInput,
-  callers: Pick<Opening, "tools" | "settings"> | null,
-): Opening {
-  const brought = callers?.tools ?? [];
+export function openingOf(context: StoredContext, { summary, omitted, turns }: History, run: RunInput): Opening {
+  const { messages, tools: brought = [], settings } = run.request ?? {};
   // Whoever brings a tool by the name of one of ours means his own: he makes the call, so nothing is given away.
   const own = context.tools.filter(({ name }) => !brought.some((tool) => tool.name === name));
+  const said = messages ? broughtTurns(messages) : { history: turns, last: [userMessage({ text: run.input, speaker: speakerIn(run) })] };
+  const [fleeting, recalled] = [context.recalled.filter(isFleeting), context.recalled.filter((part) => !isFleeting(part))];
   return {
     system: wordsOfParts(context.system),
-    recalled: wordsOfParts(context.recalled),
+    recalled: wordsOfParts(recalled),
     tools: [...own, ...brought],
-    messages,
-    ...(callers?.settings ? { settings: callers.settings } : {}),
+    summary,
+    omitted,
+    history: said.history,
+    messages: [...fleeting.map(({ text }): ModelMessage => ({ role: "user", text: `[from the gateway] ${text}` })), ...said.last],
+    ...(settings ? { settings } : {}),
     cacheKey: run.sessionKey,
   };
+}
+
+function isFleeting({ fleeting }: ContextPart): boolean {
+  return fleeting === true;
+}
+
+function speakerIn(run: RunInput): string | null {
+  return run.request ? null : speakerOf(run.address);
+}
+
+/** A conversation that was brought along, cut where its user speaks. The last cut is what is to be answered. */
+function broughtTurns(messages: readonly ModelMessage[]): { readonly history: ToldTurn[]; readonly last: ModelMessage[] } {
+  const history: { position: number; messages: ModelMessage[] }[] = [];
+  for (const [index, message] of messages.entries()) {
+    const newest = history.at(-1);
+    if (newest && message.role !== "user") newest.messages.push(message);
+    else history.push({ position: index + 1, messages: [message] });
+  }
+  return { last: history.pop()?.messages ?? [], history };
 }
 
 function wordsOfParts(parts: readonly ContextPart[]): string | null {

@@ -7,7 +7,7 @@ import type { CallRecord, CallResult } from "../records/journal/calls.ts";
 import type { Response, Step } from "../records/journal/steps.ts";
 import { askModel, type Emit } from "./ask-model.ts";
 import { repetitionOf } from "./repetition.ts";
-import { type Opening, requestOf } from "./request-of.ts";
+import { askedRequest, type Opening } from "./request-of.ts";
 
 export interface Turn {
   readonly model: Model;
@@ -24,7 +24,7 @@ export interface Turn {
   readonly emit: Emit;
   priceOf(name: string): ModelPrice | null;
   /** Before the model is asked: reserves what it may cost. Throws `budget.exceeded`. */
-  reserve(step: number, request: ReturnType<typeof requestOf>): Promise<void>;
+  reserve(step: number, request: ModelRequest): Promise<void>;
   /** Takes in what reached the turn since, and shortens what has become too long. Answers the steps it has added. */
   between(steps: readonly Step[]): Promise<readonly Step[]>;
 }
@@ -45,9 +45,6 @@ export interface Last {
   readonly response: Response;
 }
 
-const LAST_WORDS =
-  "[from the gateway] You have reached the limit of steps for this turn. Answer now with what you have, without calling tools; say what is left undone.";
-
 /**
  * The agent loop: ask, do what was asked for, ask again. It goes on from wherever an attempt before it has come: an answer that was recorded
  * is not asked for again, and a call with a result is not made again.
@@ -61,8 +58,7 @@ export async function runTurn(turn: Turn): Promise<TurnEnd> {
       if (outcome.kind !== "goes on") return outcome;
       steps = [...steps.slice(0, -1), { ...newest, calls: outcome.calls }];
     }
-    // Before the first answer the message itself is new enough.
-    if (newest !== undefined) steps = [...steps, ...(await turn.between(steps))];
+    steps = [...steps, ...(await turn.between(steps))];
     const step = (steps.at(-1)?.step ?? 0) + 1;
     const response = await ask(turn, steps, step);
     if (response.calls.length === 0) return { kind: "answered", text: response.text, steps, last: { step, response }, calls: [] };
@@ -73,28 +69,12 @@ export async function runTurn(turn: Turn): Promise<TurnEnd> {
 
 async function ask(turn: Turn, steps: readonly Step[], step: number): Promise<Response> {
   const asked = steps.filter(({ kind }) => kind === "response").length;
-  const request = requestOf(turn.opening, steps);
   const isLast = asked >= turn.maxSteps;
-  const whole = isLast
-    ? {
-        ...request,
-        messages: [...request.messages, { role: "user" as const, text: LAST_WORDS }],
-        settings: { ...request.settings, toolChoice: "none" as const },
-      }
-    : asked === 0
-      ? request
-      : withFreeChoice(request);
+  const whole = askedRequest(turn.opening, steps, asked, isLast);
   await turn.reserve(step, whole);
   const response = await askModel(turn.model, whole, turn.priceOf, turn.emit, turn.signal);
   if (isLast && response.calls.length > 0) throw new Failure("turn.too_many_steps", `the turn did not end within ${turn.maxSteps} steps`);
   return response;
-}
-
-/** Whoever asks for a call has got it with the first answer: asking for one again would never end. */
-function withFreeChoice(request: ModelRequest): ModelRequest {
-  const choice = request.settings?.toolChoice;
-  if (choice === undefined || choice === "auto" || choice === "none") return request;
-  return { ...request, settings: { ...request.settings, toolChoice: "auto" } };
 }
 
 type Outcome = TurnEnd | { readonly kind: "goes on"; readonly calls: readonly CallRecord[] };

@@ -164,7 +164,7 @@ describe.each(PLACES)("mail in turns on %s", (_name, makePlace) => {
       ...context,
       recalled: [
         { name: "memory", text: "m" },
-        expect.objectContaining({ name: "mail", text: opened.text }),
+        expect.objectContaining({ name: "mail", text: opened.text, fleeting: true }),
       ],
       mail: opened.mail,
       labels: ["external"],

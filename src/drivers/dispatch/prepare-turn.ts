@@ -1,6 +1,9 @@
 import type { CallParts } from "../../abilities/tools/settle-call.ts";
 import type { Tool } from "../../abilities/tools/tool.ts";
 import type { Toolbox } from "../../abilities/tools/toolbox.ts";
+import type { FreshContext } from "../../acts/begin-turn.ts";
+import type { TurnJournal } from "../../acts/turn-journal.ts";
+import { agentIn } from "../../acts/turn-mail.ts";
 import type { Grant } from "../../deciders/policy/grant.ts";
 import { ANY_ARGUMENTS, mayCall } from "../../deciders/policy/may-call.ts";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
@@ -8,21 +11,23 @@ import { Failure } from "../../kernel/failure.ts";
 import type { NewId } from "../../kernel/ids.ts";
 import type { Label } from "../../kernel/label.ts";
 import type { Live } from "../../kernel/live.ts";
-import type { Model, ModelMessage, Models } from "../../kernel/model.ts";
+import type { Model, Models } from "../../kernel/model.ts";
 import type { RunningTurns } from "../../kernel/running-turns.ts";
 import type { Approvals } from "../../records/access/approvals.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
 import type { Revision } from "../../records/agents/revision.ts";
 import { readContext, type StoredContext } from "../../records/journal/contexts.ts";
+import { labelsOfRuns } from "../../records/journal/run-labels.ts";
 import { readSteps, type Step } from "../../records/journal/steps.ts";
+import { readSummaryState } from "../../records/journal/summaries.ts";
 import type { RunInput } from "../../records/sessions/runs.ts";
-import { readTranscript } from "../../records/sessions/transcript.ts";
 import type { Store } from "../../store/store.ts";
+import { between } from "../../turns/between.ts";
+import type { CompactionParts } from "../../turns/compact.ts";
+import { roomOf } from "../../turns/estimate.ts";
+import { boundsOf, type History, historyOf, NO_HISTORY, newestHistory } from "../../turns/history.ts";
 import { type ContextSources, offersOf, openingOf, partsOf, type TurnFacts } from "../../turns/open-turn.ts";
 import type { Turn } from "../../turns/run-turn.ts";
-
-/** How much of a conversation a turn is shown. */
-const CONTEXT_ENTRIES = 100;
 
 export interface TurnParts extends Omit<CallParts, "policy"> {
   readonly store: Store;
@@ -45,70 +50,109 @@ export interface PreparedTurn {
   /** Before whom a question about a call is put. */
   readonly askedOf: string;
   /** To be kept when the turn begins; null: it was, by an attempt before. */
-  readonly fresh: StoredContext | null;
-  readonly mail: StoredContext["mail"];
-  readonly turn: Omit<Turn, "journal" | "signal" | "calls"> & { readonly calls: Omit<Turn["calls"], "journal"> };
+  readonly fresh: FreshContext | null;
+  /** The turn as it is told by what was kept; null: as it was kept before. */
+  turnOf(begun: StoredContext | null, journal: TurnJournal): { readonly turn: Turn; readonly context: StoredContext };
 }
 
 /** Everything that a turn goes out from. Nothing has been written or asked yet. */
 export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Revision, signal: AbortSignal): Promise<PreparedTurn> {
   const agent = revision.agents.get(run.agent);
   if (!agent) throw new Failure("agent.unknown", `the agent "${run.agent}" is no longer in the config`);
+  const { store } = parts;
   const model = parts.models.resolve(run.model ?? agent.models);
   const policy = () => parts.agents.current.policy;
   const { grant } = agent;
   const tools = await parts.toolbox.of(agent, revision, signal);
-  const kept = await readContext(parts.store.read, run.id);
-  const context = kept ?? (await contextOf(parts, { run, agent, revision, grant, mayUse: mayUse(grant, policy) }, tools));
-  const done = await readSteps(parts.store.read, run.id);
+  const kept = await readContext(store.read, run.id);
+  const facts: TurnFacts = { run, agent, revision, grant, mayUse: mayUse(grant, policy) };
+  const isKept = kept !== undefined && !kept.stale;
+  const told = isKept
+    ? { context: kept, history: await historyOf(store.read, run, kept) }
+    : await contextOf(parts, facts, tools, model, kept);
+  const done = await readSteps(store.read, run.id);
+  const caller = agentIn(run, agent.roles);
   const callParts: CallParts = { clock: parts.clock, redaction: parts.redaction, spill: parts.spill, policy };
-  const { settings, tools: callers = [] } = run.request ?? {};
   const emit: Turn["emit"] = (chunk) => parts.live.publish(run.id, chunk);
+  const priceOf: Turn["priceOf"] = (name) => parts.models.priceOf?.(name) ?? null;
+  const reserve: Turn["reserve"] = async () => {};
   return {
     run,
     model,
     askedOf: askedOf(run, revision),
-    fresh: kept ? null : context,
-    mail: context.mail,
-    turn: {
-      model,
-      opening: openingOf(context, await conversation(parts, run), run, { tools: callers, settings }),
-      done,
-      maxSteps: agent.maxSteps,
-      calls: {
-        run,
-        agent,
-        revision,
-        grant,
-        tools,
-        labels: labelsOf(done),
+    fresh: isKept ? null : { context: told.context, reader: caller },
+    turnOf: (begun, journal) => {
+      const context = begun ?? told.context;
+      const opening = openingOf(context, told.history, run);
+      const labels = new Set([...(context.labels ?? []), ...labelsOf(done)]);
+      const compaction: CompactionParts = { model, opening, journal, labels, signal, wanted: context.compact ?? false, priceOf, reserve };
+      const turn: Turn = {
+        model,
+        opening,
+        done,
+        maxSteps: agent.maxSteps,
+        journal,
         signal,
-        workspace: undefined,
-        progress: (place, text) => emit({ kind: "progress", place, tool: "", text }),
-      },
-      callParts,
-      callerTools: new Set(callers.map(({ name }) => name)),
-      emit,
-      priceOf: (name) => parts.models.priceOf?.(name) ?? null,
-      reserve: async () => {},
-      between: async () => [],
+        calls: {
+          run,
+          agent,
+          revision,
+          grant,
+          tools,
+          labels,
+          signal,
+          journal,
+          workspace: undefined,
+          progress: (place, text) => emit({ kind: "progress", place, tool: "", text }),
+        },
+        callParts,
+        callerTools: new Set((run.request?.tools ?? []).map(({ name }) => name)),
+        emit,
+        priceOf,
+        reserve,
+        between: (steps) => between({ store, journal, run, caller, labels, emit, compaction, reached: parts.reached }, steps),
+      };
+      return { turn, context };
     },
   };
 }
 
-async function contextOf(parts: TurnParts, facts: TurnFacts, tools: ReadonlyMap<string, Tool>): Promise<StoredContext> {
+/** What the turn is told, as things are now. Of what it was told before, `stale`, only its mail and its place in the conversation stay. */
+async function contextOf(
+  parts: TurnParts,
+  facts: TurnFacts,
+  tools: ReadonlyMap<string, Tool>,
+  model: Model,
+  stale: StoredContext | undefined,
+): Promise<{ readonly context: StoredContext; readonly history: History }> {
+  const { run, grant } = facts;
+  const { read } = parts.store;
   const [system, recalled] = await Promise.all([partsOf(parts.sources.system, facts), partsOf(parts.sources.recalled, facts)]);
-  const instructions = facts.run.request?.instructions;
-  const told = instructions ? [...system, { name: "caller", text: `Instructions of whoever asks:\n${instructions}` }] : system;
-  return { system: told, recalled, tools: offersOf(tools, facts.grant, parts.agents.current.policy), mail: [], after: 0 };
+  const instructions = run.request?.instructions;
+  const offers = offersOf(tools, grant, parts.agents.current.policy);
+  const { summary, asked } = run.request?.messages ? NO_SUMMARY : await readSummaryState(read, run.sessionKey, run.epoch);
+  const { history, bounds } = stale
+    ? { history: await historyOf(read, run, stale), bounds: boundsOf(stale) }
+    : run.request?.messages
+      ? { history: NO_HISTORY, bounds: { after: 0 } }
+      : await newestHistory(read, run, summary, offers.length > 0, roomOf(model, run.request?.settings.maxOutputTokens));
+  const mail = stale?.recalled.filter(({ name }) => name === "mail") ?? [];
+  const told = [...system, ...recalled];
+  const carried = await labelsOfRuns(read, [...history.runs, ...(bounds.summary ? [bounds.summary.run] : [])]);
+  const labels = [...new Set([...carried, ...told.flatMap((part) => part.labels ?? []), ...(stale?.labels ?? [])])];
+  const context: StoredContext = {
+    system: instructions ? [...system, { name: "caller", text: `Instructions of whoever asks:\n${instructions}` }] : system,
+    recalled: [...recalled, ...mail],
+    tools: offers,
+    mail: stale?.mail ?? [],
+    ...(labels.length > 0 ? { labels } : {}),
+    ...bounds,
+    ...(asked ? { compact: true } : {}),
+  };
+  return { context, history };
 }
 
-/** What was said before, and what is to be answered. */
-async function conversation({ store }: TurnParts, run: RunInput): Promise<ModelMessage[]> {
-  if (run.request?.messages) return [...run.request.messages];
-  const history = await readTranscript(store.read, run.sessionKey, run.epoch, CONTEXT_ENTRIES);
-  return [...history, { role: "user", text: run.input }];
-}
+const NO_SUMMARY = { summary: null, asked: false };
 
 function mayUse(grant: Grant, policy: () => Revision["policy"]): (tool: string) => boolean {
   return (tool) => mayCall({ grant, current: policy(), tool, args: ANY_ARGUMENTS }).verdict !== "deny";

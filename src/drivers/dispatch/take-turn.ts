@@ -7,6 +7,7 @@ import { waitForApproval } from "../../acts/wait-turn.ts";
 import type { TurnPayload } from "../../acts/work-kinds.ts";
 import { asFailure, Failure, isFailure } from "../../kernel/failure.ts";
 import { standstillOf } from "../../records/agents/standstill.ts";
+import type { StoredContext } from "../../records/journal/contexts.ts";
 import { readRunInput } from "../../records/sessions/runs.ts";
 import type { ClaimedWork } from "../../store/work-queue.ts";
 import { runTurn, type TurnEnd } from "../../turns/run-turn.ts";
@@ -35,12 +36,14 @@ export function takeTurn(parts: TurnParts): Handler {
     try {
       if (standstill) throw standstill.failure;
       const prepared = await prepareTurn(parts, run, revision, signal);
-      cause = await beginTurn(store, item, run, prepared.model.name, prepared.fresh);
+      const begun = await beginTurn(store, item, run, prepared.model.name, prepared.fresh);
+      cause = begun.cause;
       reached("turn.begun");
       const journal = new TurnJournal(parts, item, run, cause);
-      const end = await runTurn({ ...prepared.turn, journal, calls: { ...prepared.turn.calls, journal }, signal });
+      const { turn, context } = prepared.turnOf(begun.context, journal);
+      const end = await runTurn(turn);
       signal.throwIfAborted();
-      await settle(parts, item, prepared, journal, end, cause);
+      await settle(parts, item, prepared, journal, end.kind === "answered" ? { ...end, context } : end, cause);
     } catch (error) {
       // Handed back, taken over or stopped: somebody else has the last word, and this one has nothing more to say.
       if (lost.aborted || stopped.aborted || isFailure(error, "fence.stale")) return;
@@ -60,7 +63,7 @@ async function settle(
   item: ClaimedWork,
   { run, askedOf }: PreparedTurn,
   journal: TurnJournal,
-  end: TurnEnd,
+  end: TurnEnd & { readonly context?: StoredContext },
   cause: number,
 ): Promise<void> {
   if (end.kind === "waits") {

@@ -8,6 +8,8 @@ export interface ContextPart {
   readonly text: string;
   /** Told right before the message: before the conversation it would be another one every time, and nothing after it could be kept by a provider. */
   readonly fleeting?: boolean;
+  /** What the turn carries from it. */
+  readonly labels?: readonly Label[];
 }
 
 /** A summary, by the step that made it. */
