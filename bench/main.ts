@@ -21,6 +21,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     about: "10,000 claims and 10,000 mails in flight: latency, and the daemon's memory (parts: sqlite postgres)",
     load: () => import("./coordination.ts"),
   },
+  turns: {
+    about: "what the gateway adds to a turn, turns per second, 200 agents at once (parts: sqlite postgres fair)",
+    load: () => import("./turns.ts"),
+  },
   footprint: { about: "time to ready and memory with 1, 50 and 1,000 agents (parts: 1 50 1000)", load: () => import("./footprint.ts") },
   routing: { about: "routes with 10,000 bindings (parts: routes openclaw)", load: () => import("./routing.ts") },
   "side-by-side": {
