@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { expect, test, vi } from "vitest";
-import { talkAtTerminal } from "./chat-lines.ts";
+import { type AskPerson, talkAtTerminal } from "./chat-lines.ts";
 
 /** A person who types, and a house that answers a line when the test says so. */
 class Room {
@@ -9,22 +9,26 @@ class Room {
   readonly #answers = new Map<string, (exit: number) => void>();
   readonly ended: Promise<number>;
   interrupts = 0;
+  askPerson: AskPerson = async () => null;
+  readonly kept: string[] = [];
 
-  constructor() {
+  constructor(before: readonly string[] = []) {
     const output = new PassThrough();
     output.resume();
     this.ended = talkAtTerminal(
       { input: this.#input, output },
       {
         prompt: () => "> ",
-        ask: (line) => {
+        ask: (line, askPerson) => {
           this.heard.push(line);
+          this.askPerson = askPerson;
           return new Promise((resolve) => this.#answers.set(line, resolve));
         },
         interrupt: async () => {
           this.interrupts++;
         },
       },
+      { lines: before, keep: (line) => this.kept.push(line) },
     );
   }
 
@@ -69,7 +73,7 @@ test("/stop is heard while something is being answered, and what was typed ahead
   expect(room.heard).not.toContain("/exit");
 });
 
-test("Ctrl-C stops what is being answered, and leaves where nothing is", async () => {
+test("Ctrl-C stops what is being answered; where nothing is it clears the line, and leaves when it is pressed again", async () => {
   const room = new Room();
   room.type("one\r");
   await room.hears("one");
@@ -80,6 +84,13 @@ test("Ctrl-C stops what is being answered, and leaves where nothing is", async (
   await room.hears("one", "two");
   room.answer("two", 0);
   await new Promise((resolve) => setImmediate(resolve));
+  room.type("half a thou");
+  room.type(CTRL_C);
+  room.type("three\r");
+  await room.hears("one", "two", "three");
+  room.answer("three", 0);
+  await new Promise((resolve) => setImmediate(resolve));
+  room.type(CTRL_C);
   room.type(CTRL_C);
   expect(await room.ended).toBe(0);
   expect(room.interrupts).toBe(1);
@@ -92,4 +103,53 @@ test("Ctrl-C twice leaves what cannot be stopped", async () => {
   room.type(CTRL_C);
   room.type(CTRL_C);
   expect(await room.ended).toBe(1);
+});
+
+test("a line that ends with a backslash goes on in the next", async () => {
+  const room = new Room();
+  room.type("one\\\rand\\\rmore\r");
+  await room.hears("one\nand\nmore");
+  room.type(CTRL_D);
+  room.answer("one\nand\nmore");
+  expect(await room.ended).toBe(0);
+});
+
+const UP = "\x1b[A";
+
+test("what was typed before comes back with the arrow keys; what begins with a space is not kept", async () => {
+  const room = new Room(["newest", "older"]);
+  room.type(`${UP}${UP}\r`);
+  await room.hears("older");
+  room.answer("older");
+  await new Promise((resolve) => setImmediate(resolve));
+  room.type(" secret\r");
+  await room.hears("older", " secret");
+  room.answer(" secret");
+  await new Promise((resolve) => setImmediate(resolve));
+  room.type(`${UP}\r`);
+  await room.hears("older", " secret", "older");
+  room.answer("older");
+  expect(room.kept).toEqual(["older", "older"]);
+  room.type(CTRL_D);
+  await room.ended;
+});
+
+test("a question in between takes the next line, which is no message; one that nobody asks any more takes none", async () => {
+  const room = new Room();
+  const patient = new AbortController();
+  room.type("one\r");
+  await room.hears("one");
+  const answer = room.askPerson("allow it? ", patient.signal);
+  room.type("yes\r");
+  expect(await answer).toBe("yes");
+  const other = room.askPerson("allow it? ", patient.signal);
+  patient.abort();
+  expect(await other).toBeNull();
+  room.answer("one");
+  room.type("two\r");
+  await room.hears("one", "two");
+  expect(room.kept).toEqual(["one", "two"]);
+  room.answer("two");
+  room.type(CTRL_D);
+  expect(await room.ended).toBe(0);
 });

@@ -1,12 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { userInfo } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { AgentsClient } from "../client/agents.ts";
 import type { ApiClient } from "../client/api-client.ts";
 import { ClientError } from "../client/client-error.ts";
 import { SessionsClient } from "../client/sessions.ts";
 import { ERRORS, type ErrorCode } from "../contract/errors.ts";
 import type { NewMessage, Run } from "../contract/wire.ts";
-import { type Speaker, talkAtTerminal } from "./chat-lines.ts";
+import { Approver } from "./chat-approvals.ts";
+import { chatHistory } from "./chat-history.ts";
+import { type AskPerson, type Speaker, talkAtTerminal } from "./chat-lines.ts";
+import { ChatView } from "./chat-view.ts";
 import { type Connection, connect } from "./connect.ts";
 import { type GlobalOptions, harmless, print, say, sayError } from "./terminal.ts";
 
@@ -20,10 +25,15 @@ const ATTEMPTS = 3;
 /** Long enough for a message to have been taken up. */
 const WAITING_MS = 2_000;
 
+interface Awaited {
+  readonly client: ApiClient;
+  readonly runId: string;
+}
+
 export async function chat(options: ChatOptions): Promise<number> {
   const talk = new Conversation(options);
   try {
-    if (options.message !== undefined) return await talk.ask(options.message);
+    if (options.message !== undefined) return await talk.askOnce(options.message);
     return await talk.readAndAsk();
   } finally {
     await talk.close();
@@ -36,7 +46,7 @@ class Conversation implements Speaker {
   /** Who has answered last, or will answer first. */
   #agent: string | null = null;
   /** What is being answered now: one, and a /stop beside it. */
-  readonly #awaited = new Set<{ readonly client: ApiClient; readonly runId: string }>();
+  readonly #awaited = new Set<Awaited>();
 
   constructor(options: ChatOptions) {
     this.#options = options;
@@ -47,17 +57,35 @@ class Conversation implements Speaker {
     this.#connection = undefined;
   }
 
+  /** One message. Ctrl-C stops its turn; pressed again, it leaves. */
+  async askOnce(message: string): Promise<number> {
+    const stop = (): void => {
+      process.once("SIGINT", () => process.exit(1));
+      this.interrupt().catch(() => process.exit(1));
+    };
+    process.once("SIGINT", stop);
+    try {
+      return await this.ask(message, process.stdin.isTTY === true ? askOnTerminal : null);
+    } finally {
+      process.removeListener("SIGINT", stop);
+    }
+  }
+
   /** Line by line until the input ends. A refusal is told and does not end the conversation. */
   async readAndAsk(): Promise<number> {
     this.#connection = await connect(this.#options);
     if (process.stdin.isTTY === true) {
-      const through = this.#connection.isPrivate ? "a private daemon" : this.#connection.client.url;
+      const { client, isPrivate } = this.#connection;
+      const through = isPrivate ? "a private daemon" : client.url;
       say(`Talking through ${through}. Ctrl-C stops an answer, Ctrl-D or /exit ends, /help shows what else you can type.`);
-      this.#agent = await this.#whoAnswers();
-      return talkAtTerminal({ input: process.stdin, output: process.stderr }, this);
+      this.#agent = await this.#whoAnswers(client);
+      await sayWhoAnswers(client, this.#agent);
+      const { homePath } = await import("../daemon/find-daemon.ts");
+      const before = chatHistory(join(homePath(this.#options), "chat-history"));
+      return talkAtTerminal({ input: process.stdin, output: process.stderr }, this, before);
     }
     let exit = 0;
-    for await (const line of createInterface({ input: process.stdin })) if (line.trim() !== "") exit = await this.ask(line);
+    for await (const line of createInterface({ input: process.stdin })) if (line.trim() !== "") exit = await this.ask(line, null);
     return exit;
   }
 
@@ -72,13 +100,12 @@ class Conversation implements Speaker {
       });
   }
 
-  async #whoAnswers(): Promise<string | null> {
+  async #whoAnswers(client: ApiClient): Promise<string | null> {
     if (this.#options.agent !== undefined) return this.#options.agent;
-    this.#connection ??= await connect(this.#options);
-    return (await new SessionsClient(this.#connection.client).where(ownAddress())).agent;
+    return (await new SessionsClient(client).where(ownAddress())).agent;
   }
 
-  async ask(text: string): Promise<number> {
+  async ask(text: string, askPerson: AskPerson | null): Promise<number> {
     if (text.trim() === "") throw new ClientError("usage.wrong", "the message is empty");
     const message: NewMessage = {
       id: randomUUID(),
@@ -88,7 +115,7 @@ class Conversation implements Speaker {
     };
     for (let attempt = 1; ; attempt++) {
       try {
-        const run = await this.#exchange(message);
+        const run = await this.#exchange(message, askPerson);
         this.#agent = run.agent;
         return this.#report(run);
       } catch (error) {
@@ -98,39 +125,45 @@ class Conversation implements Speaker {
     }
   }
 
-  async #exchange(message: NewMessage): Promise<Run> {
+  async #exchange(message: NewMessage, askPerson: AskPerson | null): Promise<Run> {
     this.#connection ??= await connect(this.#options);
     const { client } = this.#connection;
     const awaited = { client, runId: (await client.send(message)).runId };
+    const approver = new Approver(client, awaited.runId, askPerson);
     this.#awaited.add(awaited);
-    const late = setTimeout(() => void sayThatItWaits(awaited), WAITING_MS);
+    const late = setTimeout(() => void this.#lookWhyItWaits(awaited, approver), WAITING_MS);
     try {
-      return await this.#show(awaited);
+      return await this.#show(awaited, approver);
     } finally {
       clearTimeout(late);
+      approver.close();
       this.#awaited.delete(awaited);
     }
   }
 
-  /** Shows the text as it comes where a person watches; elsewhere the answer is printed whole. */
-  async #show({ client, runId }: { readonly client: ApiClient; readonly runId: string }): Promise<Run> {
+  /** Shows the answer as it comes where a person watches; elsewhere it is printed whole. */
+  async #show({ client, runId }: Awaited, approver: Approver): Promise<Run> {
     const watched = process.stdout.isTTY === true && !this.#options.json;
-    let shown = "";
+    const told = process.stderr.isTTY === true && !this.#options.json;
+    const view = new ChatView(watched ? process.stdout : NOWHERE, told ? process.stderr : NOWHERE);
     for await (const progress of client.follow(runId)) {
       if (progress.kind === "done") {
-        if (watched && progress.run.reply) process.stdout.write(`${harmless(rest(progress.run.reply.text, shown))}\n`);
-        else if (watched && shown !== "") process.stdout.write("\n");
+        view.end(progress.run.reply?.text ?? null);
         return progress.run;
       }
-      if (progress.kind === "restart") {
-        if (watched && shown !== "") say("\n(the answer starts again)");
-        shown = "";
-      } else if (watched && progress.kind === "text") {
-        shown += progress.text;
-        process.stdout.write(harmless(progress.text));
-      }
+      view.see(progress);
+      // Not waited for: the turn may be stopped, or answered by somebody else, while the person thinks.
+      if (progress.kind === "asks") approver.ask(progress.approval).catch(failed);
     }
     throw new ClientError("daemon.not_running", "the answer broke off");
+  }
+
+  /** Whoever waits should know what for. */
+  async #lookWhyItWaits({ client, runId }: Awaited, approver: Approver): Promise<void> {
+    const run = await new SessionsClient(client).run(runId).catch(() => undefined);
+    if (run?.status !== "waiting") return;
+    if (await approver.askAll().catch(() => true)) return;
+    say(`(${run.agent} does not answer now; the message waits for it. See \`guildhall agents list\`.)`);
   }
 
   #report(run: Run): number {
@@ -144,19 +177,38 @@ class Conversation implements Speaker {
   }
 }
 
-/** Whoever waits for an agent that is paused should know what for. */
-async function sayThatItWaits({ client, runId }: { readonly client: ApiClient; readonly runId: string }): Promise<void> {
-  const run = await new SessionsClient(client).run(runId).catch(() => undefined);
-  if (run?.status === "waiting") say(`(${run.agent} does not answer now; the message waits for it. See \`guildhall agents list\`.)`);
+const NOWHERE = { write: () => {} };
+
+/** Newcomers should know what they talk to, the scripted demo above all. */
+async function sayWhoAnswers(client: ApiClient, id: string | null): Promise<void> {
+  const { agents } = await new AgentsClient(client).list();
+  const agent = agents.find((each) => each.id === id);
+  if (!agent) return;
+  if (agent.problem !== null) return say(`${agent.id} cannot answer: ${harmless(agent.problem)}`);
+  if (!agent.model.startsWith("offline/")) return say(`${agent.id} answers with ${harmless(agent.model)}.`);
+  say(
+    `${agent.id} answers with ${agent.model}: a script, no language model. For a real one put a key into <home>/.env` +
+      " (ANTHROPIC_API_KEY, OPENAI_API_KEY, …), or start Ollama or LM Studio on this machine; then start again.",
+  );
+}
+
+function askOnTerminal(question: string, signal: AbortSignal): Promise<string | null> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  // This reads the keys now, Ctrl-C too.
+  lines.on("SIGINT", () => process.emit("SIGINT"));
+  return new Promise<string | null>((resolve) => {
+    lines.once("close", () => resolve(null));
+    lines.question(question, { signal }, resolve);
+    signal.addEventListener("abort", () => resolve(null), { once: true });
+  }).finally(() => lines.close());
+}
+
+function failed(error: unknown): void {
+  sayError(error instanceof Error ? error.message : String(error), error instanceof ClientError ? error.code : "internal.bug");
 }
 
 /** The person at this keyboard. */
 function ownAddress(): Pick<NewMessage, "platform" | "chat" | "peer" | "chat_type"> {
   const name = userInfo().username || "operator";
   return { platform: "terminal", chat: name, peer: name, chat_type: "dm" };
-}
-
-/** What is still to be shown of a text of which the beginning was shown already. */
-function rest(text: string, shown: string): string {
-  return text.startsWith(shown) ? text.slice(shown.length) : `\n${text}`;
 }

@@ -111,7 +111,9 @@ export const LIVE_EVENTS = {
   done: run,
 } as const;
 export type LiveEvent = {
-  [Name in Exclude<keyof typeof LIVE_EVENTS, "done">]: { readonly kind: Name } & z.output<(typeof LIVE_EVENTS)[Name]>;
+  [Name in Exclude<keyof typeof LIVE_EVENTS, "done">]: { readonly kind: Name } & (Name extends "restart"
+    ? unknown
+    : z.output<(typeof LIVE_EVENTS)[Name]>);
 }[Exclude<keyof typeof LIVE_EVENTS, "done">];
 
 export const health = z.object({ status: z.enum(["ok", "ready"]), version: z.string(), node: z.string() });
