@@ -10,7 +10,7 @@ import { workspaceOf } from "./workspace-of.ts";
 
 /** Searches at once: each has a thread. */
 const AT_ONCE = 2;
-const TIME_MS = 5_000;
+const TIME_MS = 3_000;
 const MAX_HITS = 200;
 const MAX_FILE_BYTES = 2 * 1024 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;

@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rmdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SandboxLimits } from "./sandbox.ts";
 
 const MOUNT = "/sys/fs/cgroup";
 const OURS = "guildhall";
+const ABANDONED_MS = 60_000;
 
 /** Groups of processes that the kernel bounds together. */
 export interface ControlGroup {
@@ -52,9 +53,19 @@ async function usable(above: string, controllers: readonly string[]): Promise<st
     if (enabled !== "") await writeFile(join(above, "cgroup.subtree_control"), enabled);
     await mkdir(place, { recursive: true });
     if (enabled !== "") await writeFile(join(place, "cgroup.subtree_control"), enabled);
+    await removeAbandoned(place);
     return place;
   } catch {
     return null;
+  }
+}
+
+/** Of daemons that were killed. One that is in use cannot be removed; a new one may not be in use yet. */
+async function removeAbandoned(place: string): Promise<void> {
+  const names = await readdir(place, { withFileTypes: true }).catch(() => []);
+  for (const { name } of names.filter((entry) => entry.isDirectory())) {
+    const { mtimeMs } = await stat(join(place, name));
+    if (Date.now() - mtimeMs > ABANDONED_MS) await rmdir(join(place, name)).catch(() => {});
   }
 }
 

@@ -1,14 +1,9 @@
-import { openSync, readdirSync, readFileSync } from "node:fs";
-import type { Started } from "./program.ts";
+import { readdirSync, readFileSync } from "node:fs";
 
 const CLOSE_ON_EXEC = 0o2000000;
 
 /** What this process would pass on to every program: open files and pipes of whoever started it. Node marks its own, these it does not. */
-export function coverInherited(): Started["covered"] {
-  return { handles: inheritedHandles(), by: openSync("/dev/null", "r") };
-}
-
-function inheritedHandles(): number[] {
+export function inheritedHandles(): number[] {
   try {
     return readdirSync("/proc/self/fd")
       .map(Number)

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { Failure } from "../../../kernel/failure.ts";
 import type { KeptOutput } from "./kept-output.ts";
@@ -18,8 +19,8 @@ export interface Started {
   readonly pipes: readonly (string | Uint8Array)[];
   /** It tells the number of the first process inside by one more pipe. */
   readonly tells: boolean;
-  /** Handles that would be inherited from whoever started the daemon, and what is put in their place. */
-  readonly covered: { readonly handles: readonly number[]; readonly by: number };
+  /** Handles that would be inherited from whoever started the daemon. */
+  readonly inherited: readonly number[];
 }
 
 /** A running command with everything it has started. */
@@ -34,19 +35,22 @@ export class Program {
 
   constructor(started: Started, limits: SandboxLimits, kept: KeptOutput, onOutput: (text: string) => void = () => {}) {
     this.output = kept;
-    const { file, args, env, cwd, pipes, tells, covered } = started;
+    const { file, args, env, cwd, pipes, tells, inherited } = started;
     const extra: ("pipe" | "ignore" | number)[] = [...pipes.map(() => "pipe" as const), ...(tells ? (["pipe"] as const) : [])];
-    for (const handle of covered.handles.filter((number) => number >= extra.length + 3)) {
+    const nothing = openSync("/dev/null", "r");
+    for (const handle of inherited.filter((number) => number >= extra.length + 3)) {
       while (extra.length + 3 < handle) extra.push("ignore");
-      extra[handle - 3] = covered.by;
+      extra[handle - 3] = nothing;
     }
     // A group of its own, also without a sandbox, so that all of it can be ended together.
-    this.#child = spawn(file, args, { env, cwd, detached: true, stdio: ["ignore", "pipe", "pipe", ...extra] });
-    for (const [index, data] of pipes.entries()) {
-      const pipe = this.#child.stdio[index + 3] as Writable;
-      pipe.on("error", () => {});
-      pipe.end(data);
+    try {
+      this.#child = spawn(file, args, { env, cwd, detached: true, stdio: ["ignore", "pipe", "pipe", ...extra] });
+    } finally {
+      closeSync(nothing);
     }
+    // A program that does not take what it is given, or dies, says so by its end.
+    for (const stream of this.#child.stdio) stream?.on("error", () => {});
+    for (const [index, data] of pipes.entries()) (this.#child.stdio[index + 3] as Writable).end(data);
     this.#group = tells ? groupInside(this.#child.stdio[pipes.length + 3] as Readable) : Promise.resolve(this.#child.pid);
     for (const stream of [this.#child.stdout, this.#child.stderr])
       stream?.on("data", (data: Uint8Array) => {

@@ -1,6 +1,4 @@
-import { closeSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp, rm } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { AgentConfig } from "../../../contract/config.ts";
@@ -13,7 +11,7 @@ import type { WorkspaceOwner, Workspaces } from "../workspaces.ts";
 import { bubblewrapArgs, insideArgs, type OwnFiles, sandboxEnvironment } from "./bubblewrap-args.ts";
 import { controlGroup } from "./control-groups.ts";
 import { type GuardRules, guardedProxy, PUBLIC_ONLY } from "./guarded-proxy.ts";
-import { coverInherited } from "./inherited-handles.ts";
+import { inheritedHandles } from "./inherited-handles.ts";
 import { KeptOutput } from "./kept-output.ts";
 import { lookAtSystem, type SandboxSystem, SYSTEM_PATH, shellOf } from "./probe.ts";
 import { Program, type Started } from "./program.ts";
@@ -26,6 +24,7 @@ import {
   type SandboxLimits,
   type SandboxPlan,
 } from "./sandbox.ts";
+import { scratchFolder } from "./scratch-folder.ts";
 import { seccompFilter } from "./seccomp.ts";
 
 export interface SandboxesOptions {
@@ -68,7 +67,7 @@ export class Sandboxes {
   readonly #workspaces: Workspaces;
   readonly #options: SandboxesOptions;
   readonly #running = new Set<Program>();
-  readonly #covered = coverInherited();
+  readonly #inherited = inheritedHandles();
   #system: Promise<SandboxSystem> | undefined;
   #folder: Promise<string> | undefined;
   #isClosed = false;
@@ -146,7 +145,6 @@ export class Sandboxes {
     const left = [...this.#running];
     for (const program of left) program.end("stopped");
     await Promise.allSettled(left.map(({ over }) => over));
-    closeSync(this.#covered.by);
     if (this.#folder) await rm(await this.#folder, { recursive: true, force: true });
   }
 
@@ -194,13 +192,13 @@ export class Sandboxes {
       ...insideArgs(command, system.shell, system.hasPrlimit, guard, this.#limits),
     ];
     const wrapped = ["-c", INTO_GROUPS, "sh", ...groups, "--", ...bubblewrap];
-    return { file: "/bin/sh", args: wrapped, env: { PATH: SYSTEM_PATH }, pipes, tells: true, covered: this.#covered };
+    return { file: "/bin/sh", args: wrapped, env: { PATH: SYSTEM_PATH }, pipes, tells: true, inherited: this.#inherited };
   }
 
   #unsandboxed(plan: SandboxPlan, command: string): Started & { hosts(): null } {
     const args = ["-c", `exec 2>&1; ${command}`];
     const env = sandboxEnvironment(plan);
-    return { file: shellOf(), args, cwd: plan.workspace, env, pipes: [], tells: false, covered: this.#covered, hosts: () => null };
+    return { file: shellOf(), args, cwd: plan.workspace, env, pipes: [], tells: false, inherited: this.#inherited, hosts: () => null };
   }
 
   get #bubblewrap(): string {
@@ -233,24 +231,11 @@ export class Sandboxes {
   }
 
   #ownFolder(): Promise<string> {
-    this.#folder ??= makeFolder();
+    this.#folder ??= scratchFolder();
     return this.#folder;
   }
 }
 
 function forwarder(): string {
   return fileURLToPath(new URL(`./forward-worker${extname(import.meta.url)}`, import.meta.url));
-}
-
-/** In the system's folder for such things, since the path of a socket must be short. */
-async function makeFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir().length > 60 ? "/tmp" : tmpdir(), "guildhall-sandbox-"));
-  const files = {
-    passwd: "agent:x:1000:1000:agent:/workspace:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
-    group: "agent:x:1000:\nnogroup:x:65534:\n",
-    hosts: "127.0.0.1 localhost sandbox\n::1 localhost\n",
-    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
-  };
-  await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(folder, name), text, { mode: 0o644 })));
-  return folder;
 }
