@@ -16,8 +16,13 @@ export const FLOORS: readonly (readonly string[])[] = [
   ["daemon"],
 ];
 const GROUPS = new Set(["deciders", "records", "abilities", "drivers", "edges"]);
-/** Rooms outside the floors, and the only rooms they may import. `cli` may also load `daemon`, lazily. */
-const OUTSIDE: Readonly<Record<string, readonly string[]>> = { client: ["contract"], cli: ["contract", "client"] };
+/** Rooms outside the floors, and the only rooms they may import. `cli` and `library` may also load `daemon`, lazily. */
+const OUTSIDE: Readonly<Record<string, readonly string[]>> = {
+  client: ["contract"],
+  cli: ["contract", "client"],
+  library: ["contract", "client"],
+};
+const MAY_LOAD_DAEMON: readonly string[] = ["cli", "library"];
 const MAY_READ_ENVIRONMENT = ["settings", "daemon", "cli"];
 const FORBIDDEN_NAMES = /^(utils?|helpers?|types|misc|common|manager|service)\.ts$/;
 const MAX_LINES = 500;
@@ -84,7 +89,7 @@ function importProblems(file: SourceFile): string[] {
     if (to === from) return [];
     const allowed = OUTSIDE[from];
     if (allowed) {
-      const permitted = allowed.includes(to) || (from === "cli" && to === "daemon" && lazy);
+      const permitted = allowed.includes(to) || (MAY_LOAD_DAEMON.includes(from) && to === "daemon" && lazy);
       return permitted ? [] : [`${file.path} imports ${to}: ${from} may import ${allowed.join(" and ")} only`];
     }
     if (floorOf(to) < 0) return [`${file.path} imports ${to}, which is on no floor`];

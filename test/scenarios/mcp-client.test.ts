@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,6 +8,7 @@ import { serve } from "@hono/node-server";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { createGuildhall } from "../../src/library/index.ts";
 import { sqlitePlace } from "../stores.ts";
 import { McpHouse } from "./mcp-house.ts";
 
@@ -113,6 +114,39 @@ test("a server that speaks only the protocol without sessions is spoken to in th
     app.close();
   }
 });
+
+test("an agent of a daemon calls its server by the rules, a person is asked where words from outside would act, and nothing is left running", async () => {
+  const folder = join(realpathSync(house.home), "shared");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "a.txt"), "words of somebody else");
+  const path = (name: string): string => JSON.stringify({ path: join(folder, name) });
+  const files = reference("server-filesystem", folder);
+  const main = { default: true, mcp: { files }, tools: { deny: ["mcp__files__move_file"] } };
+  const guildhall = await createGuildhall({
+    home: join(house.home, "daemon"),
+    log: "error",
+    config: { agents: { main, other: {} } } as never,
+  });
+  try {
+    expect(await guildhall.ask("main", `call mcp__files__read_text_file ${path("a.txt")}`)).toContain("words of somebody else");
+    const source = join(folder, "a.txt");
+    const move = JSON.stringify({ source, destination: join(folder, "moved.txt") });
+    expect(await guildhall.ask("main", `call mcp__files__move_file ${move}`)).toContain("tool.denied");
+    expect(existsSync(source)).toBe(true);
+    expect(await guildhall.ask("other", `call mcp__files__read_text_file ${path("a.txt")}`)).toContain("no MCP server files");
+    const write = JSON.stringify({ path: join(folder, "b.txt"), content: "new" });
+    const answer = guildhall.ask("main", `call mcp__files__read_text_file ${path("a.txt")} then call mcp__files__write_file ${write}`);
+    const questions = async () => (await guildhall.client.approvals.list({ state: "asked" })).approvals;
+    await expect.poll(questions, { timeout: 10_000 }).toMatchObject([{ agent: "main", tool: "mcp__files__write_file" }]);
+    expect(existsSync(join(folder, "b.txt"))).toBe(false);
+    await guildhall.client.approvals.answer((await questions())[0]?.id ?? "", "approve");
+    await answer;
+    expect(readFileSync(join(folder, "b.txt"), "utf8")).toBe("new");
+  } finally {
+    await guildhall.stop();
+  }
+  expect(execFileSync("ps", ["-eo", "args"]).toString()).not.toContain(folder);
+}, 40_000);
 
 async function everythingAt(url: string, port: number): Promise<ChildProcess> {
   const server = spawn(process.execPath, [join(PACKAGES, "server-everything/dist/index.js"), "streamableHttp"], {

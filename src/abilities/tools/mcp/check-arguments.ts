@@ -1,3 +1,4 @@
+import { Validator } from "@cfworker/json-schema";
 import { Failure } from "../../../kernel/failure.ts";
 import type { ListedTool } from "../../../records/mcp/tool-list.ts";
 
@@ -10,8 +11,7 @@ const UNBOUNDED: readonly string[] = ["pattern", "patternProperties", "format", 
 export type CheckArguments = (args: unknown) => unknown;
 
 /** Checks arguments before they are sent, so that a model is told what was expected. Never more strictly than the server's own schema. */
-export async function argumentCheck(name: string, { inputSchema }: ListedTool): Promise<CheckArguments> {
-  const { Validator } = await import("@cfworker/json-schema");
+export function argumentCheck(name: string, { inputSchema }: ListedTool): CheckArguments {
   const cost = costOf(inputSchema);
   const validator = cost === null ? null : usable(() => new Validator(bounded(inputSchema) as object, "2020-12", false));
   return (args) => {

@@ -41,7 +41,7 @@ interface Known {
   readonly link: ServerLink;
   note: McpNote | null;
   /** What was made of the last list. */
-  made: { readonly hash: string; readonly tools: Promise<readonly Tool[]> } | null;
+  made: { readonly hash: string; readonly tools: readonly Tool[] } | null;
 }
 
 const HEARD_PER_MINUTE = 60;
@@ -137,10 +137,10 @@ export class McpServers implements ToolSource {
       await this.#refuseChanged(known, list);
       known.note = null;
       if (known.made?.hash !== list.hash) {
-        const tools = Promise.all(list.tools.map((tool) => mcpTool(server, tool, (...call) => this.#call(known.agent, ...call))));
+        const tools = list.tools.map((tool) => mcpTool(server, tool, (...call) => this.#call(known.agent, ...call)));
         known.made = { hash: list.hash, tools };
       }
-      return await known.made.tools;
+      return known.made.tools;
     } catch (error) {
       if (signal.aborted) throw error;
       const { message } = asFailure(error);

@@ -16,7 +16,7 @@ export interface OfferedTool {
 
 export type CallServer = (tool: OfferedTool, args: unknown, context: CallContext) => Promise<ToolOutcome>;
 
-export async function mcpTool(server: string, listed: ListedTool, call: CallServer): Promise<Tool> {
+export function mcpTool(server: string, listed: ListedTool, call: CallServer): Tool {
   const name = nameOf(server, listed.name);
   const offered = { server, name: listed.name, hash: toolHash(listed) };
   return {
@@ -27,7 +27,7 @@ export async function mcpTool(server: string, listed: ListedTool, call: CallServ
     timeoutMs: CALL_MS,
     consequential: listed.annotations?.readOnlyHint !== true,
     egress: true,
-    parse: await argumentCheck(name, listed),
+    parse: argumentCheck(name, listed),
     run: (args, context) => call(offered, args, context),
   };
 }

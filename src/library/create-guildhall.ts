@@ -1,0 +1,140 @@
+import type { z } from "zod";
+import { ClientError } from "../client/client-error.ts";
+import type { configSchema } from "../contract/config.ts";
+import { ERRORS, type ErrorCode } from "../contract/errors.ts";
+import type { Run } from "../contract/wire.ts";
+import type { AnyTool } from "./define-tool.ts";
+import { GuildhallClient } from "./guildhall-client.ts";
+
+/** What stands in `guildhall.yaml`, as a value. */
+export type GuildhallConfig = z.input<typeof configSchema>;
+
+export interface GuildhallOptions {
+  /** The config itself, or the path of its file; without it, `guildhall.yaml` in the home. */
+  readonly config?: GuildhallConfig | string;
+  /** Where everything is kept; `$GUILDHALL_HOME` or `~/.guildhall` by default. */
+  readonly home?: string;
+  /** Tools of your program, under the same rules as the built-in ones. */
+  readonly tools?: readonly AnyTool[];
+  readonly host?: string;
+  /** By default what the config says; with a config that is a value and says nothing, a free one. */
+  readonly port?: number;
+  /** What is written to the error stream; `warn` by default. */
+  readonly log?: "debug" | "info" | "warn" | "error";
+}
+
+export interface AskOptions {
+  /** Who speaks. Everybody has conversations of their own; `program` by default. */
+  readonly from?: string;
+  /** Several conversations of the same speaker. */
+  readonly conversation?: string;
+  /** Stops waiting, and stops the turn. */
+  readonly signal?: AbortSignal;
+}
+
+/** A running daemon inside your program. */
+export interface Guildhall {
+  readonly url: string;
+  readonly home: string;
+  /** The operator's token: whoever has it may do everything. */
+  readonly token: string;
+  readonly agents: readonly string[];
+  /** The API as functions, as the operator. */
+  readonly client: GuildhallClient;
+  /** The agent's answer. Rejects with a `GuildhallError`, which has a `code` and a `hint`. */
+  ask(agent: string, text: string, options?: AskOptions): Promise<string>;
+  /** The same, piece by piece as it comes. */
+  stream(agent: string, text: string, options?: AskOptions): AsyncGenerator<string, void, void>;
+  /** Finishes or hands over what runs, and lets go of everything. At most 10 s. */
+  stop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const PLATFORM = "library";
+
+/** Starts the daemon inside this program: everything that `guildhall start` does, with your config and your tools. */
+export async function createGuildhall(options: GuildhallOptions = {}): Promise<Guildhall> {
+  refuseUnknown(options);
+  const daemon = await started(options).catch((error: unknown) => {
+    throw asGuildhallError(error);
+  });
+  const client = new GuildhallClient(daemon.url, daemon.operatorToken);
+  return {
+    url: daemon.url,
+    home: daemon.home,
+    token: daemon.operatorToken,
+    agents: daemon.agents.map(({ id }) => id),
+    client,
+    ask: async (agent, text, asking) => {
+      let reply = "";
+      for await (const piece of turn(client, agent, text, asking)) if (typeof piece !== "string") reply = piece.reply?.text ?? "";
+      return reply;
+    },
+    stream: async function* (agent, text, asking) {
+      for await (const piece of turn(client, agent, text, asking)) if (typeof piece === "string") yield piece;
+    },
+    stop: () => daemon.stop(),
+    [Symbol.asyncDispose]: () => daemon.stop(),
+  };
+}
+
+async function started({ config, home, host, port, tools = [], log = "warn" }: GuildhallOptions) {
+  const { startDaemon } = await import("../daemon/daemon.ts");
+  const { ownTool } = await import("../daemon/own-tool.ts");
+  const given = typeof config === "object" ? config : undefined;
+  return startDaemon({
+    home,
+    host,
+    ...(given ? { given } : { config: config as string | undefined }),
+    port: port ?? (given ? (given.server?.port ?? 0) : undefined),
+    tools: tools.map((tool) => ownTool(tool)),
+    logLevel: log,
+  });
+}
+
+async function* turn(
+  client: GuildhallClient,
+  agent: string,
+  text: string,
+  options: AskOptions = {},
+): AsyncGenerator<string | Run, void, void> {
+  const { from = "program", conversation, signal } = options;
+  signal?.throwIfAborted();
+  const place = conversation === undefined ? { chat: from, chat_type: "dm" as const } : { chat: conversation, chat_type: "group" as const };
+  const { runId } = await client.api.send({ id: crypto.randomUUID(), platform: PLATFORM, ...place, peer: from, agent, text });
+  const stop = (): void => void client.sessions.stop(runId).catch(() => {});
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    for await (const progress of client.api.follow(runId)) {
+      if (progress.kind === "text") yield progress.text;
+      if (progress.kind === "done") yield finished(progress.run);
+    }
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+function finished(run: Run): Run {
+  if (run.status === "completed") return run;
+  const { code = "internal.bug", message = `the turn ended ${run.status}` } = run.error ?? {};
+  throw new ClientError((Object.hasOwn(ERRORS, code) ? code : "internal.bug") as ErrorCode, message, { details: { run: run.id } });
+}
+
+/** A mistake in the config or the tools has a code too. */
+function asGuildhallError(error: unknown): unknown {
+  const { code, message, hint, details } = error as Partial<ClientError>;
+  if (code === undefined || !Object.hasOwn(ERRORS, code)) return error;
+  return new ClientError(code, message ?? "", { ...(hint ? { hint } : {}), details: details ?? {}, cause: error });
+}
+
+const KNOWN: readonly string[] = ["config", "home", "tools", "host", "port", "log"] satisfies (keyof GuildhallOptions)[];
+
+/** What would be ignored is refused: somebody counts on it. */
+function refuseUnknown(options: object): void {
+  const unknown = Object.keys(options).filter((key) => !KNOWN.includes(key));
+  if (unknown.length > 0)
+    throw new ClientError("usage.wrong", `createGuildhall does not know ${unknown.join(", ")}`, { hint: `It takes ${KNOWN.join(", ")}.` });
+}

@@ -1,0 +1,199 @@
+import { execFile, execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import { createGuildhall, defineTool, type Guildhall, type GuildhallOptions } from "../../src/library/index.ts";
+
+const CHECKOUT = new URL("../..", import.meta.url).pathname;
+const ENTRY = {
+  main: "./dist/app/index.js",
+  types: "./dist/types/library/index.d.ts",
+  exports: { ".": { types: "./dist/types/library/index.d.ts", default: "./dist/app/index.js" }, "./package.json": "./package.json" },
+};
+const manifest = JSON.parse(readFileSync(join(CHECKOUT, "package.json"), "utf8")) as object;
+
+describe("the package, in a program of somebody else", () => {
+  const folder = mkdtempSync(join(tmpdir(), "guildhall-library-"));
+  const program = join(folder, "program");
+  const pages = [...readFileSync(join(CHECKOUT, "docs/library.md"), "utf8").matchAll(/```ts\n([\s\S]+?)```\n```text\n([\s\S]+?)```/g)];
+
+  /** What `npm install guildhall` would give, with nothing of the source beside it. */
+  beforeAll(() => {
+    const installed = join(folder, "guildhall");
+    execFileSync(process.execPath, [join(CHECKOUT, "tools/build.mjs"), join(installed, "dist")], { stdio: "ignore" });
+    cpSync(join(CHECKOUT, "bin"), join(installed, "bin"), { recursive: true });
+    writeFileSync(join(installed, "package.json"), JSON.stringify({ ...manifest, ...ENTRY }));
+    symlinkSync(join(CHECKOUT, "node_modules"), join(installed, "node_modules"));
+    mkdirSync(join(program, "node_modules"), { recursive: true });
+    symlinkSync(installed, join(program, "node_modules/guildhall"));
+    for (const name of ["zod", "@types"]) symlinkSync(join(CHECKOUT, "node_modules", name), join(program, "node_modules", name));
+    writeFileSync(join(program, "package.json"), JSON.stringify({ name: "program", private: true, type: "module" }));
+    const compilerOptions = {
+      target: "es2024",
+      lib: ["es2024", "esnext.disposable"],
+      module: "nodenext",
+      strict: true,
+      noEmit: true,
+      types: ["node"],
+    };
+    writeFileSync(join(program, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
+    for (const [index, [, code]] of pages.entries()) writeFileSync(join(program, `page-${index}.ts`), `${code}\nexport {};\n`);
+  }, 60_000);
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  const check = (): Promise<string> =>
+    promisify(execFile)(process.execPath, [join(CHECKOUT, "node_modules/typescript/bin/tsc"), "-p", program]).then(
+      () => "",
+      (error: { stdout: string }) => error.stdout,
+    );
+
+  test("says where its code and its types are", () => {
+    expect(manifest).toMatchObject(ENTRY);
+  });
+
+  test("has types that the programs of the guide pass, and a mistaken one does not", async () => {
+    expect(await check()).toBe("");
+    const wrong = join(program, "wrong.ts");
+    writeFileSync(
+      wrong,
+      `import { createGuildhall, defineTool, z } from "guildhall";
+       defineTool({ name: "t", description: "d", parameters: z.object({ n: z.number() }), run: ({ n }) => n.length });
+       const house = await createGuildhall({ config: { agents: { main: { max_steps: "many" } } }, channels: [] });
+       const reply: number = await house.ask("main", "hello");`,
+    );
+    const said = await check();
+    rmSync(wrong);
+    for (const part of ["Property 'length'", "wrong.ts(3,", "'string' is not assignable to type 'number'"]) expect(said).toContain(part);
+  }, 60_000);
+
+  test("runs the programs of the guide, and they print what it says", async () => {
+    expect(pages.length).toBeGreaterThanOrEqual(3);
+    for (const [index, [, , printed]] of pages.entries()) {
+      const { stdout } = await promisify(execFile)(process.execPath, [`page-${index}.ts`], { cwd: program });
+      expect(stdout, `page ${index}`).toBe(printed);
+      rmSync(join(program, "home"), { recursive: true, force: true });
+    }
+  }, 60_000);
+});
+
+describe("createGuildhall", () => {
+  async function started(options: GuildhallOptions): Promise<Guildhall> {
+    const home = mkdtempSync(join(tmpdir(), "guildhall-embedded-"));
+    const house = await createGuildhall({ home, log: "error", ...options });
+    onTestFinished(async () => {
+      await house.stop();
+      rmSync(home, { recursive: true, force: true });
+    });
+    return house;
+  }
+  const refused = async (options: object): Promise<unknown> => {
+    const home = mkdtempSync(join(tmpdir(), "guildhall-refused-"));
+    onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+    return createGuildhall({ home, log: "error", ...options }).then(
+      async (house) => {
+        await house.stop();
+        return "started";
+      },
+      (error: unknown) => error,
+    );
+  };
+  const tool = (name: string, more: object = {}) =>
+    defineTool({ name, description: "Does it.", parameters: z.object({ n: z.number().default(1) }), run: ({ n }) => ({ n }), ...more });
+
+  test("answers, piece by piece too, and keeps the conversations of people apart", async () => {
+    const house = await started({ config: { agents: { main: {}, coder: {} } } });
+    expect(house.agents).toEqual(["main", "coder"]);
+    const whole = await house.ask("coder", "hello", { from: "ann" });
+    let pieces = "";
+    for await (const piece of house.stream("coder", "hello", { from: "bob" })) pieces += piece;
+    expect(pieces).toBe(whole);
+    await house.ask("coder", "hello", { from: "ann", conversation: "other" });
+    const { sessions } = await house.client.sessions.list();
+    expect(sessions).toHaveLength(3);
+  });
+
+  test("lets agents call a program's tools by the rules, with the context of the call", async () => {
+    const seen: unknown[] = [];
+    const house = await started({
+      config: { agents: { main: { tools: ["count"] }, other: { tools: "messaging" } } },
+      tools: [
+        tool("count", {
+          effect: "pure",
+          run: (args: unknown, { agent, run, key }: { agent: string; run: string; key: string }) => {
+            seen.push({ args, agent });
+            expect(key).toContain(run);
+            return "three";
+          },
+        }),
+      ],
+    });
+    expect(await house.ask("main", 'call count {"n": 3}')).toContain("three");
+    expect(await house.ask("main", 'call count {"n": "x"}')).toContain("bad_arguments");
+    expect(await house.ask("other", 'call count {"n": 3}')).toContain("tool.denied");
+    expect(seen).toEqual([{ args: { n: 3 }, agent: "main" }]);
+  });
+
+  test("refuses tools that take a built-in's name, take each other's, or are none", async () => {
+    for (const name of ["terminal", "termina1", "web_extract", "mcp__a__b", "Weather", ""])
+      expect(await refused({ tools: [tool(name)] }), name).toMatchObject({ name: "ClientError", code: "usage.wrong" });
+    expect(await refused({ tools: [tool("same"), tool("same")] })).toMatchObject({ code: "usage.wrong" });
+    expect(await refused({ tools: [tool("t", { parameters: z.string() })] })).toMatchObject({ code: "usage.wrong" });
+    expect(await refused({ tools: [tool("t", { run: undefined })] })).toMatchObject({ code: "usage.wrong" });
+    expect(await refused({ tools: [tool("t", { effect: "safe" })] })).toMatchObject({ code: "usage.wrong" });
+  });
+
+  test("refuses what it does not know, instead of leaving it out", async () => {
+    expect(await refused({ channels: [] })).toMatchObject({ code: "usage.wrong", message: expect.stringContaining("channels") });
+    expect(await refused({ config: { agents: { main: { colour: "red" } } } })).toMatchObject({
+      code: "config.invalid",
+      message: expect.stringMatching(/^config\.agents\.main\.colour: (?!.*yaml)/),
+    });
+    expect(await refused({ config: { agents: { main: { tools: ["conut"] } } }, tools: [tool("count")] })).toMatchObject({
+      code: "config.invalid",
+    });
+  });
+
+  test("keeps to the config it was given: nothing writes a file, and the next start may have another", async () => {
+    const home = mkdtempSync(join(tmpdir(), "guildhall-embedded-"));
+    onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+    writeFileSync(join(home, "guildhall.yaml"), "agents: { file: {} }\n");
+    const first = await createGuildhall({ home, log: "error", config: { agents: { one: { env: { TOKEN: "a-secret-of-one" } } } } });
+    expect(first.agents).toEqual(["one"]);
+    await expect(first.client.agents.setState("one", "pause")).rejects.toMatchObject({ code: "config.unwritable" });
+    await first.stop();
+    const second = await createGuildhall({ home, log: "error", config: { agents: { two: {} } } });
+    const { current } = await second.client.agents.revisions();
+    await second.stop();
+    expect([second.agents, current.number]).toEqual([["two"], 2]);
+    const third = await createGuildhall({ home, log: "error", port: 0 });
+    await third.stop();
+    expect(third.agents).toEqual(["file"]);
+    expect(readFileSync(join(home, "guildhall.yaml"), "utf8")).toBe("agents: { file: {} }\n");
+  });
+
+  test("stops a turn whose caller no longer waits", async () => {
+    const stop = new AbortController();
+    let ended = "";
+    const house = await started({
+      config: { agents: { main: {} } },
+      tools: [
+        tool("wait", {
+          effect: "pure",
+          run: (_: unknown, { signal }: { signal: AbortSignal }) =>
+            new Promise((resolve) => {
+              signal.addEventListener("abort", () => {
+                ended = "ended";
+                resolve(ended);
+              });
+              stop.abort(new Error("no longer wanted"));
+            }),
+        }),
+      ],
+    });
+    await expect(house.ask("main", "call wait", { signal: stop.signal })).rejects.toThrow("no longer wanted");
+    await expect.poll(() => ended).toBe("ended");
+  });
+});
