@@ -149,7 +149,8 @@ export class TurnJournal {
     return store.transact(
       label,
       async (tx) => {
-        await store.queue.guard(tx, this.#claim);
+        // A turn that comes further each time may be taken up as often as it takes; its steps are limited.
+        await store.queue.progressed(tx, this.#claim);
         return body(tx);
       },
       "locked",

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { modelRegistry, type Provider } from "../abilities/models/model-registry.ts";
-import { offlineProvider } from "../abilities/models/offline-model.ts";
+import { configuredModels } from "../abilities/models/configured-models.ts";
+import type { Provider } from "../abilities/models/model-registry.ts";
 import { redactedModels } from "../abilities/models/redacted-models.ts";
+import { McpServers } from "../abilities/tools/mcp/mcp-servers.ts";
 import type { Tool } from "../abilities/tools/tool.ts";
 import { Toolbox } from "../abilities/tools/toolbox.ts";
 import { decideDue } from "../acts/decide-due.ts";
@@ -32,25 +33,25 @@ import { Mailbox } from "../records/mailbox/mailbox.ts";
 import { Pools } from "../records/pools/pools.ts";
 import { indexTranscripts } from "../records/sessions/index-transcripts.ts";
 import { Sessions } from "../records/sessions/sessions.ts";
-import type { Whereabouts } from "../settings/home.ts";
 import { openStore } from "../store/store.ts";
 import { LiveHub } from "../turns/live-hub.ts";
-import type { ContextSources } from "../turns/open-turn.ts";
-import { personalitySource } from "../turns/personality-source.ts";
 import { TurnsHere } from "../turns/turns-here.ts";
 import { type AgentSummary, summaryOf } from "./agent-summary.ts";
+import { contextSources } from "./context-sources.ts";
 import { removeDaemonFile, writeDaemonFile } from "./daemon-file.ts";
 import { lockHome } from "./home-lock.ts";
 import { lazyMcp } from "./lazy-mcp.ts";
 import { listen } from "./listen.ts";
+import { LocalModels } from "./local-models.ts";
 import { ensureOperatorToken } from "./operator-token.ts";
+import { programEnvironment } from "./program-environment.ts";
 import type { ObserveConfig } from "./reload.ts";
 import { type LogLevel, stderrLog } from "./stderr-log.ts";
 import { storeInWords } from "./store-in-words.ts";
-import { loadWatched, Tenants } from "./tenants.ts";
+import { type ConfigSource, loadWatched, Tenants } from "./tenants.ts";
 import { readVersion } from "./version.ts";
 
-export interface DaemonOptions extends Whereabouts {
+export interface DaemonOptions extends ConfigSource {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly logLevel?: LogLevel;
@@ -60,6 +61,8 @@ export interface DaemonOptions extends Whereabouts {
   /** Tools of the program around us, under the same rules as ours. */
   readonly tools?: readonly Tool[];
   readonly observe?: ObserveConfig;
+  /** How long work is this node's without a word of it. */
+  readonly leaseMs?: number;
 }
 
 export interface Daemon {
@@ -74,7 +77,6 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-const TURNS_AT_ONCE = 64;
 const DUE_AT_ONCE = 100;
 const LEASE_MS = 15_000;
 const TURN_MS = 10 * 60_000;
@@ -89,10 +91,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const version = readVersion();
   const newId = idSource(systemClock, systemRandom);
   const node = newId();
-  const { settings: written, looks } = loadWatched(options);
+  const { settings: written, looks } = loadWatched(
+    options,
+    (options.tools ?? []).map(({ name }) => name),
+  );
   const settings = options.observe?.settings(written) ?? written;
   const { home, config, storeLocation } = settings;
   redaction.add(settings.secrets.values());
+  const local = new LocalModels();
+  const localModel = local.lookFor(settings);
 
   await using undo = new AsyncDisposableStack();
   const lock = lockHome(home);
@@ -108,7 +115,17 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   redaction.add([["operator.token", operatorToken]]);
 
   const pools = new Pools(store);
-  const tenants = await Tenants.open(options, looks, settings, { store, pools, node, log, redaction, reached, observe: options.observe });
+  const tenants = await Tenants.open(options, looks, local.in(settings), {
+    store,
+    pools,
+    node,
+    log,
+    redaction,
+    reached,
+    observe: options.observe,
+    local,
+    toolNames: (options.tools ?? []).map(({ name }) => name),
+  });
   const { agents, personalities } = tenants;
   const access = new Access(store, agents, newId, systemRandom);
   const claims = new Claims(store, node);
@@ -117,12 +134,25 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const agreement = { store, agreements, pools };
   const guests = new Guests(store, access, agents);
   await guests.giveTime();
-  const models = redactedModels(modelRegistry([offlineProvider, ...(options.providers ?? [])]), redaction);
+  const models = redactedModels(
+    configuredModels(() => agents.current.settings, { providers: options.providers ?? [] }),
+    redaction,
+  );
   const approvals = new Approvals(store, newId);
   const live = new LiveHub();
   const running = new TurnsHere();
-  const toolbox = new Toolbox([], options.tools ?? [], [], log);
-  const sources: ContextSources = { system: [personalitySource(personalities)], recalled: [] };
+  const servers = new McpServers({
+    store,
+    approvals,
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    environment: programEnvironment(process.env),
+    version,
+  });
+  undo.defer(() => servers.stop());
+  const toolbox = new Toolbox([], options.tools ?? [], [servers], log);
+  const sources = contextSources({ home, clock: systemClock, newId, personalities, skills, memory });
   const turn = takeTurn({
     store,
     agents,
@@ -140,7 +170,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     turnMs: TURN_MS,
   });
   const handlers = { [TURN_WORK]: turn, [DELIVERY_WORK]: deliverReply(store) };
-  const dispatcher = new Dispatcher({ queue: store.queue, owner: node, handlers, log, limit: TURNS_AT_ONCE, leaseMs: LEASE_MS });
+  const dispatcher = new Dispatcher({
+    queue: store.queue,
+    owner: node,
+    handlers,
+    log,
+    limit: () => agents.current.settings.config.limits.turns,
+    tenants: () => agents.current.agents.size,
+    leaseMs: options.leaseMs ?? LEASE_MS,
+  });
   const upkeep = new Upkeep(store, node, log, [
     { name: "held turns", run: () => tenants.wake() },
     { name: "idempotency keys", run: () => store.idempotency.sweep() },
@@ -152,6 +190,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "approvals", run: () => approvals.sweep() },
     { name: "older transcripts", run: () => indexTranscripts(store) },
     { name: "guests", run: () => sweepGuests({ store, guests, claims }) },
+    { name: "MCP servers", run: async () => servers.adopt(agents.current) },
   ]);
   const mcp = lazyMcp({ store, pools, agreements, claims, mailbox, guests, agents, newId, log, version });
   const take = intake(store, agents, newId, reached, { models, approvals, running });
@@ -179,7 +218,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       newId,
       guests,
       mcp,
-      agentControl: tenants.control(() => dispatcher.letGo()),
+      agentControl: tenants.control(
+        () => dispatcher.letGo(),
+        (agent) => summaryOf(agent, models).problem,
+      ),
       policy: () => agents.current.policy,
       version,
       node,
@@ -204,6 +246,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   dispatcher.start();
   upkeep.start();
   tenants.watch();
+  void tenants.takeUpLocal(localModel);
   const parts = undo.move();
 
   const orderly = async (): Promise<void> => {

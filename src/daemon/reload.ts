@@ -15,6 +15,7 @@ import { type ConfigProblem, configFailure, inWords } from "../settings/config-p
 import type { Settings } from "../settings/load-settings.ts";
 import type { FileLooks } from "../settings/watch-files.ts";
 import type { Store } from "../store/store.ts";
+import { type LocalModels, tellDefault } from "./local-models.ts";
 
 export interface ReloadParts {
   readonly store: Store;
@@ -25,11 +26,14 @@ export interface ReloadParts {
   readonly redaction: Redaction;
   readonly reached: ReachedPoint;
   readonly configFile: string;
+  /** Of the tools that the program around us brings. */
+  readonly toolNames?: readonly string[];
   /** Reads the files as they are now. */
   load(): Promise<Settings>;
   /** How those files look now: as long as they look the same, they need not be read again. */
   looks(): FileLooks;
   readonly observe?: ObserveConfig | undefined;
+  readonly local?: LocalModels | undefined;
 }
 
 /** For whoever wants to know who reads what of a config: sees settings and revisions before anybody else, and may put others in their place. */
@@ -67,7 +71,7 @@ export async function storeRevision(parts: ReloadParts, settings: Settings, chan
     "locked",
   );
   parts.reached("config.stored");
-  const revision = revisionOf(settings, number);
+  const revision = revisionOf(settings, number, parts.toolNames);
   return parts.observe?.revision(revision) ?? revision;
 }
 
@@ -180,6 +184,7 @@ export class Reload {
     log.info("the config was applied", { revision: next.number, changes: told.join("; ") });
     tellQuarantined(log, settings, before.settings);
     tellWarnings(log, settings, before.settings);
+    if (settings.modelKeys.localModel !== before.settings.modelKeys.localModel) tellDefault(log, settings);
     await this.#applied();
   }
 

@@ -1,15 +1,18 @@
 import { parseArgs } from "node:util";
 import { type ApiChaosReport, apiChaos } from "./http-chaos.ts";
 import { type ChaosReport, storeChaos } from "./store-chaos.ts";
+import { turnsChaos } from "./turns-chaos.ts";
 
-const USAGE = `npm run chaos -- store|api [--cycles N] [--database sqlite|postgres] [--seed N] [--json]
+const USAGE = `npm run chaos -- store|api|turns [--cycles N] [--database sqlite|postgres] [--seed N] [--json]
 
   store   kill -9 at random and at every crash point, pauses past the lease, full disk, no file handles,
           PostgreSQL crashes and broken connections; counts from outside what was acknowledged and what is there
           (default: 500 cycles on sqlite, 100 on postgres; both unless one is named)
   api     client processes work on daemons over HTTP, one or two at a time, while these are killed and come back; their histories
           are checked for pools, watchers, claims, mail, proposals and idempotency keys
-          (default: 100 deaths on each database)`;
+          (default: 100 deaths on each database)
+  turns   a daemon dies at every line of a turn with calls of all three classes, and in the moment in which something was done outside;
+          what was done is counted outside (default: 20 deaths at each point; --cycles is for each point)`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -65,8 +68,24 @@ async function api(database: Database): Promise<boolean> {
   return report.problems.length === 0;
 }
 
-const kind = positionals[0];
-if (kind !== "store" && kind !== "api") {
+async function turns(database: Database): Promise<boolean> {
+  const started = performance.now();
+  const progress = (line: string): void => console.error(`  ${database}: ${line}`);
+  const report = await turnsChaos({ database, hits: Number(values.cycles ?? 20), seed, progress });
+  if (values.json) console.log(JSON.stringify(report));
+  else {
+    console.log(`\nturns on ${report.database}, seed ${report.seed}, ${((performance.now() - started) / 1000).toFixed(0)} s`);
+    console.log(`  killed at\n${table(report.hits)}`);
+    console.log(`  messages ${report.messages}\n${table(report.counts)}`);
+    console.log(`  problems ${report.problems.length}`);
+    for (const line of report.problems.slice(0, 20)) console.log(`  ! ${line}`);
+  }
+  return report.problems.length === 0;
+}
+
+const KINDS = { store, api, turns };
+const kind = positionals[0] as keyof typeof KINDS;
+if (!Object.hasOwn(KINDS, kind ?? "")) {
   console.error(USAGE);
   process.exit(2);
 }
@@ -74,7 +93,7 @@ const seed = values.seed ? Number(values.seed) : Math.floor(Math.random() * 2 **
 let failed = false;
 for (const database of DATABASES) {
   if (values.database && values.database !== database) continue;
-  const passed = await (kind === "store" ? store(database) : api(database));
+  const passed = await KINDS[kind](database);
   failed ||= !passed;
 }
 process.exit(failed ? 1 : 0);

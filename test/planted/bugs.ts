@@ -3,12 +3,16 @@ import { AGREEMENT_BUGS } from "./agreement-bugs.ts";
 import { API_BUGS } from "./api-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
 import { DOCTOR_BUGS } from "./doctor-bugs.ts";
+import { MAIL_TURN_BUGS } from "./mail-turn-bugs.ts";
+import { MEMORY_BUGS } from "./memory-bugs.ts";
 import { POLICY_BUGS } from "./policy-bugs.ts";
 import { POOL_BUGS } from "./pool-bugs.ts";
 import { ROUTING_BUGS } from "./routing-bugs.ts";
+import { SANDBOX_BUGS } from "./sandbox-bugs.ts";
 import { SESSION_BUGS } from "./session-bugs.ts";
 import { SETTINGS_BUGS } from "./settings-bugs.ts";
 import { TENANT_BUGS } from "./tenant-bugs.ts";
+import { TURN_BUGS } from "./turn-bugs.ts";
 import { WORKSPACE_BUGS } from "./workspace-bugs.ts";
 
 /** One bug as somebody could have written it, and the unmodified tests that must notice. */
@@ -231,10 +235,14 @@ export const BUGS: readonly PlantedBug[] = [
   ...AGREEMENT_BUGS,
   ...API_BUGS,
   ...SESSION_BUGS,
+  ...TURN_BUGS,
   ...WORKSPACE_BUGS,
+  ...SANDBOX_BUGS,
   ...DOCTOR_BUGS,
   ...TENANT_BUGS,
   ...SETTINGS_BUGS,
   ...POLICY_BUGS,
   ...ROUTING_BUGS,
+  ...MAIL_TURN_BUGS,
+  ...MEMORY_BUGS,
 ];

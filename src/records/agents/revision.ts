@@ -17,8 +17,9 @@ export interface Revision {
   readonly agents: ReadonlyMap<string, Agent>;
 }
 
-export function revisionOf(settings: Settings, number: number): Revision {
-  const policy = new Policy(settings);
+/** `tools`: names of those that the program around us brings. */
+export function revisionOf(settings: Settings, number: number, tools: Iterable<string> = []): Revision {
+  const policy = new Policy(settings, tools);
   const sessionKeys = new SessionKeys(settings.config);
   return { number, settings, router: new Router(routingOf(settings)), sessionKeys, policy, agents: agentsOf(settings, policy) };
 }
