@@ -12,7 +12,7 @@ export const TOOL_GROUPS = {
 } as const satisfies Record<string, readonly string[]>;
 export type ToolGroup = keyof typeof TOOL_GROUPS;
 
-const OTHER_TOOLS = ["todo", "clarify", "schedule", "message_send", "image_generate"] as const;
+const OTHER_TOOLS = ["todo", "clarify", "schedule", "message_send", "image_generate", "skill_read"] as const;
 export const BUILT_IN_TOOLS: readonly string[] = [...Object.values(TOOL_GROUPS).flat(), ...OTHER_TOOLS];
 
 /** Where programs of agents find the workspace and the shared folders when they run in a sandbox; file tools know the names too. */
@@ -22,7 +22,8 @@ export const SEEN_SHARED = "/shared";
 /** What a profile holds, in the words of the rules: tools, wildcards, groups. `full` is everything, tools of MCP servers included. */
 export const PROFILE_NAMES = ["minimal", "messaging", "coding", "full"] as const;
 export type ProfileName = (typeof PROFILE_NAMES)[number];
-const minimal = ["clarify", "todo"];
+/** Skills are the operator's own words: whoever was given some may read them. */
+const minimal = ["clarify", "todo", "skill_read"];
 const messaging = [...minimal, "group:memory", "group:web", "group:context", "mail_*", "message_send"];
 const coding = [...messaging, "group:fs", "group:runtime", "group:coordination", "group:delegation"];
 export const PROFILES: Readonly<Record<ProfileName, readonly string[]>> = { minimal, messaging, coding, full: ["*"] };

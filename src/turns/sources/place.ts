@@ -1,0 +1,28 @@
+import type { Clock } from "../../kernel/clock.ts";
+import type { PartSource, TurnFacts } from "../open-turn.ts";
+
+/** The day, and where the conversation takes place. The hour is not told: with it, no provider could keep what comes after. */
+export function placeSource(clock: Clock): PartSource {
+  return async (facts) => ({ name: "place", text: `Today is ${dayOf(clock.now())} (UTC). ${whereOf(facts)}` });
+}
+
+function dayOf(at: number): string {
+  const day = new Date(at).toISOString().slice(0, 10);
+  return `${new Date(at).toLocaleDateString("en", { weekday: "long", timeZone: "UTC" })}, ${day}`;
+}
+
+function whereOf({ run, revision }: TurnFacts): string {
+  const { platform, chatType, chat, topic, peer } = run.address;
+  const on = `on ${named(platform)}`;
+  if (chatType === "dm") {
+    const owner = revision.settings.config.owners.includes(`${platform}:${peer}`) ? ", an owner of this house" : "";
+    return `You speak in private with ${named(peer)}${owner}, ${on}.`;
+  }
+  const where = `the ${chatType} ${named(chat)}${topic === null ? "" : `, topic ${named(topic)}`}`;
+  return `You speak in ${where}, ${on}. Everybody there reads your answer.`;
+}
+
+/** Ids and names of platforms are others' words: on one line, and seen to be names. */
+function named(name: string): string {
+  return JSON.stringify(name.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, " ").slice(0, 100));
+}
