@@ -77,8 +77,9 @@ export async function* fromStream(stream: AsyncIterable<Streamed>, provider: str
     }
   }
   const reason = finish?.finishReason;
-  // Every provider says how an answer ended; one that did not has not ended.
-  if (!finish || reason === undefined || reason.unified === "error" || reason.unified === "interrupted" || reason.raw === undefined)
+  // Every provider says how an answer ended; one of which nothing is known has not ended.
+  const isUnknown = reason?.unified === "other" && reason.raw === undefined;
+  if (!finish || reason === undefined || isUnknown || reason.unified === "error" || reason.unified === "interrupted")
     throw new CutStream("the answer broke off in the middle");
   if (reason.unified === "content-filter" && characters === 0) throw new FilteredAnswer("its content filter has withheld the answer");
   // Some providers announce a call and never close it when its arguments are no JSON.
