@@ -63,6 +63,11 @@ function commands(done: (exit: number) => void): Command {
     .option("-m, --message <text>", "say this, print the answer, and end")
     .action(async (_own, command: Command) => done(await (await import("./chat.ts")).chat(command.optsWithGlobals())));
   program
+    .command("demo")
+    .description("three agents work through one shared memory while you watch; no key, no network")
+    .option("--keep", "leave the home of the demo behind, to look around in")
+    .action(async (_own, command: Command) => done(await (await import("./demo.ts")).demo(command.optsWithGlobals())));
+  program
     .command("backup")
     .description("write everything that is stored to a file; the daemon may run meanwhile")
     .argument("<file>")
