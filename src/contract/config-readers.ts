@@ -12,10 +12,8 @@ const awaited = (means: string, awaits: string): ConfigReader => ({ means, readB
 
 const CHANNELS = "channels to chat platforms; messages come over HTTP so far";
 const DELEGATION = "delegation between agents";
-const MEMORY = "memory of agents";
 const SANDBOX = "tools that run programs";
 const BUDGETS = "budgets";
-const MCP = "tools of MCP servers";
 
 /** What an agent says for itself, and all agents together where it does not. */
 const inherited = {
@@ -27,7 +25,7 @@ const inherited = {
   sandbox: awaited("Where programs run: auto, bubblewrap or none.", SANDBOX),
   dm_scope: read("Which private chats share a conversation.", "deciders/routing"),
   group_scope: read("Whether everybody in a group shares a conversation.", "deciders/routing"),
-  memory_scope: awaited("What shares a memory: the agent, a chat or a topic.", MEMORY),
+  memory_scope: read("What shares a memory: the agent, a chat or a topic.", "abilities/tools"),
   workspace_scope: awaited("What shares a workspace: the agent, a chat or a topic.", "tools that read and write files"),
 };
 
@@ -49,8 +47,8 @@ export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
   "limits.turns": read("Turns at once on this node.", "daemon"),
   "limits.waiting": read("Messages that may wait for their turn.", "records/sessions"),
   "limits.waiting_per_agent": read("Messages that may wait for one agent.", "records/sessions"),
-  "web.search": awaited("Who is asked by web_search.", "tools of the web"),
-  "web.private_hosts": awaited("Private hosts that web_fetch may ask.", "tools of the web"),
+  "web.search": read("Who is asked by web_search.", "abilities/tools"),
+  "web.private_hosts": read("Private hosts that web_fetch may ask.", "abilities/tools"),
   "agents.*.default": read("Answers what no binding takes.", "deciders/routing"),
   "agents.*.state": read(
     "active, paused or archived; `guildhall agents` writes it.",
@@ -65,7 +63,7 @@ export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
   "agents.*.shared_paths": awaited("Folders beside its workspace.", "tools that read and write files"),
   "agents.*.subagents": awaited("Whom it may delegate to, and how far.", DELEGATION),
   "agents.*.sees": read("Other agents whose tasks and sessions it may search.", "records/sessions"),
-  "agents.*.mcp.*": awaited("An MCP server whose tools it may call.", MCP),
+  "agents.*.mcp.*": read("An MCP server whose tools it may call.", "abilities/tools"),
   "agents.*.env.*": awaited("A secret of this agent alone.", SANDBOX),
   bindings: read("Which agent answers where; the most specific binding wins.", "deciders/routing"),
   "channels.*": awaited("An account on a chat platform.", CHANNELS),

@@ -41,6 +41,7 @@ beforeAll(async () => {
     for (const chat_type of ["dm", "group"]) await said({ platform, chat_type });
   await said({ platform: "other", account: "a", guild: "g", topic: "t", chat_type: "group", peer: "p", roles: ["r"] });
   await said({ platform: "telegram", chat_type: "group", text: "/status" });
+  for (const text of ["search the web for herons", "fetch http://127.0.0.1:8/"]) await said({ platform: "nowhere", text });
   await ask("GET", "/api/route/explain?platform=telegram&chat=c&chat_type=dm&peer=7");
   await ask("GET", "/api/agents");
   await ask("GET", "/api/agents/coder");

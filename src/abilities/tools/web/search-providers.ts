@@ -36,10 +36,10 @@ const braveAnswer = z.object({
 const tavilyAnswer = z.object({ results: z.array(z.object({ title: words, url: z.string(), content: words })) });
 
 /** The first that the config names; null: it names none. */
-export function questionFor(search: SearchConfig, query: string, bases: ProviderBases): ProviderQuestion | null {
-  if (search.searxng !== undefined) return askSearxng(search.searxng, query);
-  if (search.brave !== undefined) return askBrave(bases.brave, search.brave.reveal(), query);
-  if (search.tavily !== undefined) return askTavily(bases.tavily, search.tavily.reveal(), query);
+export function questionFor({ searxng, brave, tavily }: SearchConfig, query: string, bases: ProviderBases): ProviderQuestion | null {
+  if (searxng !== undefined) return askSearxng(searxng, query);
+  if (brave !== undefined) return askBrave(bases.brave, brave.reveal(), query);
+  if (tavily !== undefined) return askTavily(bases.tavily, tavily.reveal(), query);
   return null;
 }
 
