@@ -4,12 +4,9 @@ import { join } from "node:path";
 import OpenAI from "openai";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
-import { modelsOf } from "../../src/abilities/models/configured-models.ts";
 import { defineTool } from "../../src/abilities/tools/tool.ts";
-import { configSchema } from "../../src/contract/config.ts";
 import type { Run } from "../../src/contract/wire.ts";
 import { type Daemon, startDaemon } from "../../src/daemon/daemon.ts";
-import { settingsWithoutFile } from "../../src/settings/load-settings.ts";
 import { type ModelServer, modelServer } from "../model-server.ts";
 
 /** The official client, a real daemon, and behind its agents a model that says what a test wants. */
@@ -31,15 +28,7 @@ agents:
   gone: { state: archived }
 `,
   );
-  const bridge = {
-    name: "test",
-    models: () => [],
-    model: (id: string) =>
-      modelsOf(
-        settingsWithoutFile(configSchema.parse({ providers: { test: { type: "openai-compatible", base_url: model.url } } }), home),
-      ).resolve(`test/${id}`),
-  };
-  daemon = await startDaemon({ home, port: 0, logLevel: "error", providers: [bridge], tools: [stock] });
+  daemon = await startDaemon({ home, port: 0, logLevel: "error", tools: [stock] });
   operator = client(daemon.operatorToken);
 });
 beforeEach(() => {
