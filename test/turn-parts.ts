@@ -19,7 +19,7 @@ export function turnParts(store: Store, newId: NewId, home: string): Omit<TurnPa
   return {
     store,
     newId,
-    toolbox: new Toolbox([], [], [], quiet),
+    toolbox: new Toolbox(async () => [], [], [], quiet),
     approvals: new Approvals(store, newId),
     sources: { system: [personalitySource(new Personalities(home))], recalled: [] },
     live: new LiveHub(),

@@ -3,6 +3,7 @@ import { configuredModels } from "../abilities/models/configured-models.ts";
 import type { Provider } from "../abilities/models/model-registry.ts";
 import { redactedModels } from "../abilities/models/redacted-models.ts";
 import { McpServers } from "../abilities/tools/mcp/mcp-servers.ts";
+import { skillSource } from "../abilities/tools/skills/skill-source.ts";
 import type { Tool } from "../abilities/tools/tool.ts";
 import { Toolbox } from "../abilities/tools/toolbox.ts";
 import { decideDue } from "../acts/decide-due.ts";
@@ -27,9 +28,11 @@ import { Redaction } from "../kernel/redact.ts";
 import { Access } from "../records/access/access.ts";
 import { Approvals } from "../records/access/approvals.ts";
 import { Guests } from "../records/access/guests.ts";
+import { Skills } from "../records/agents/skills.ts";
 import { Agreements } from "../records/agreements/agreements.ts";
 import { Claims } from "../records/claims/claims.ts";
 import { Mailbox } from "../records/mailbox/mailbox.ts";
+import { Memory } from "../records/memory/memory.ts";
 import { Pools } from "../records/pools/pools.ts";
 import { indexTranscripts } from "../records/sessions/index-transcripts.ts";
 import { Sessions } from "../records/sessions/sessions.ts";
@@ -37,6 +40,7 @@ import { openStore } from "../store/store.ts";
 import { LiveHub } from "../turns/live-hub.ts";
 import { TurnsHere } from "../turns/turns-here.ts";
 import { type AgentSummary, summaryOf } from "./agent-summary.ts";
+import type { BuiltInTools } from "./built-in-tools.ts";
 import { contextSources } from "./context-sources.ts";
 import { removeDaemonFile, writeDaemonFile } from "./daemon-file.ts";
 import { lockHome } from "./home-lock.ts";
@@ -151,7 +155,33 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     version,
   });
   undo.defer(() => servers.stop());
-  const toolbox = new Toolbox([], options.tools ?? [], [servers], log);
+  const skills = new Skills(home);
+  const memory = new Memory(store, newId);
+  const sessions = new Sessions(store, agents);
+  // Loaded with the first turn: a start does not wait for schemas of tools that nobody calls yet.
+  let built: Promise<BuiltInTools> | undefined;
+  const ours = (): Promise<BuiltInTools> => {
+    built ??= import("./built-in-tools.ts").then((module) =>
+      module.builtInTools({
+        home,
+        clock: systemClock,
+        log,
+        store,
+        pools,
+        agents,
+        agreements,
+        claims,
+        mailbox,
+        memory,
+        sessions,
+        reads: store.read,
+        newId,
+      }),
+    );
+    return built;
+  };
+  undo.defer(async () => (await built)?.close());
+  const toolbox = new Toolbox(async () => (await ours()).tools, options.tools ?? [], [servers, skillSource(skills)], log);
   const sources = contextSources({ home, clock: systemClock, newId, personalities, skills, memory });
   const turn = takeTurn({
     store,
@@ -166,7 +196,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     reached,
     clock: systemClock,
     redaction,
-    spill: async () => null,
+    spill: async (context, text) => (await ours()).spill(context, text),
     turnMs: TURN_MS,
   });
   const handlers = { [TURN_WORK]: turn, [DELIVERY_WORK]: deliverReply(store) };
@@ -208,7 +238,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       agents,
       live,
       running,
-      sessions: new Sessions(store, agents),
+      sessions,
       whereTo: whereTo(store, agents),
       approvals,
       access,

@@ -100,14 +100,17 @@ export type ToolDefinition<Schema extends z.ZodObject> = Common<Schema> &
 /** A tool from a schema and a function. */
 export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool {
   const { name, description, parameters, effect } = definition;
-  const schema = z.toJSONSchema(parameters, { io: "input", target: "draft-2020-12" });
-  const { $schema: _dialect, ...offered } = schema as Record<string, unknown>;
+  let offered: Record<string, unknown> | undefined;
   const run = definition.run;
   const runIn = definition.runIn;
   return {
     name,
     description,
-    parameters: offered,
+    // Made when it is first asked for: for all tools together it takes a while.
+    get parameters() {
+      offered ??= offeredSchema(parameters);
+      return offered;
+    },
     effect,
     timeoutMs: definition.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     consequential: definition.consequential ?? false,
@@ -117,6 +120,11 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
     ...(run ? { run: async (args, context) => run(args as z.output<Schema>, context) } : {}),
     ...(runIn ? { runIn: (tx, args, context) => runIn(tx, args as z.output<Schema>, context) } : {}),
   };
+}
+
+function offeredSchema(parameters: z.ZodObject): Record<string, unknown> {
+  const { $schema: _dialect, ...schema } = z.toJSONSchema(parameters, { io: "input", target: "draft-2020-12" }) as Record<string, unknown>;
+  return schema;
 }
 
 function parsed(name: string, schema: z.ZodObject, args: unknown): unknown {

@@ -7,26 +7,30 @@ import type { Tool, ToolSource } from "./tool.ts";
 
 /** The tools that there are: everybody's, and those of each agent's servers. */
 export class Toolbox {
-  readonly #common: ReadonlyMap<string, Tool>;
+  readonly #built: () => Promise<readonly Tool[]>;
+  readonly #added: readonly Tool[];
+  #common: Promise<ReadonlyMap<string, Tool>> | undefined;
   readonly #sources: readonly ToolSource[];
   readonly #log: Log;
 
-  /** `built`: our own. `added`: of the program around us; none may have the name of one of ours. */
-  constructor(built: readonly Tool[], added: readonly Tool[], sources: readonly ToolSource[], log: Log) {
-    const common = new Map(built.map((tool) => [tool.name, tool]));
-    for (const tool of added) {
-      const problem = common.has(tool.name) ? "there is a built-in tool of this name" : toolNameProblem(tool.name);
-      if (problem) throw new Failure("usage.wrong", `the tool "${tool.name}" cannot be added: ${problem}`);
-      common.set(tool.name, tool);
+  /** `built`: our own, asked for when the first turn needs them. `added`: of the program around us; none may have the name of one of ours. */
+  constructor(built: () => Promise<readonly Tool[]>, added: readonly Tool[], sources: readonly ToolSource[], log: Log) {
+    for (const { name } of added) {
+      const problem =
+        toolNameProblem(name) ?? (added.filter((other) => other.name === name).length > 1 ? "there are two of this name" : null);
+      if (problem) throw new Failure("usage.wrong", `the tool "${name}" cannot be added: ${problem}`);
     }
-    this.#common = common;
+    this.#built = built;
+    this.#added = added;
     this.#sources = sources;
     this.#log = log;
   }
 
   /** By name. A source that cannot be reached has none; the others are there. */
   async of(agent: Agent, revision: Revision, signal: AbortSignal): Promise<ReadonlyMap<string, Tool>> {
-    if (this.#sources.length === 0) return this.#common;
+    this.#common ??= this.#built().then((built) => new Map([...built, ...this.#added].map((tool) => [tool.name, tool])));
+    const common = await this.#common;
+    if (this.#sources.length === 0) return common;
     const found = await Promise.allSettled(this.#sources.map((source) => source.toolsOf(agent, revision, signal)));
     signal.throwIfAborted();
     const tools = new Map<string, Tool>();
@@ -34,8 +38,8 @@ export class Toolbox {
       if (result.status === "rejected") this.#log.warn("tools are missing", { agent: agent.id, error: String(result.reason) });
       else for (const tool of result.value) tools.set(tool.name, tool);
     }
-    if (tools.size === 0) return this.#common;
+    if (tools.size === 0) return common;
     // Ours come last: nothing from outside takes the place of one of them.
-    return new Map([...tools, ...this.#common]);
+    return new Map([...tools, ...common]);
   }
 }
