@@ -21,7 +21,8 @@ export class ChatView {
   #said = "";
   #lineOpen = false;
   #status = false;
-  readonly #args = new Map<number, string>();
+  /** Of the calls of the answer that is being worked on. */
+  readonly #calls = new Map<number, { readonly tool: string; readonly args: string }>();
 
   constructor(out: Screen, aside: Screen) {
     this.#out = out;
@@ -41,14 +42,14 @@ export class ChatView {
         return;
       case "call":
         this.#said = "";
-        this.#args.set(event.place, argumentsInWords(event.args));
-        this.#showStatus(`· ${event.tool} ${this.#args.get(event.place)} …`);
+        this.#calls.set(event.place, { tool: event.tool, args: argumentsInWords(event.args) });
+        this.#showStatus(`· ${event.tool} ${this.#calls.get(event.place)?.args} …`);
         return;
       case "progress":
-        this.#showStatus(`· ${event.tool} ${event.text.trim().split("\n").at(-1) ?? ""}`);
+        this.#showStatus(`· ${this.#calls.get(event.place)?.tool ?? event.tool} ${event.text.trim().split("\n").at(-1) ?? ""}`);
         return;
       case "called": {
-        const args = this.#args.get(event.place) ?? "";
+        const { args } = this.#calls.get(event.place) ?? { args: "" };
         const what = `· ${harmless(event.tool)}${args === "" ? "" : ` ${args}`}`;
         const failed = event.failed ? red(`  ${oneLine(event.note, SHOWN_NOTE)}`) : "";
         this.#tell(`${dim(`${what}  ${span(event.ms)}`)}${failed}`);

@@ -9,6 +9,7 @@ export function runCommands(program: Command, done: (exit: number) => void): voi
     .description("one turn from its message to its reply: answers, calls, what it took")
     .argument("<id>", "its id, or the beginning of it")
     .option("--context", "what the model was told, part by part, with tokens")
+    .option("--step <number>", "with --context: before this answer instead of the last", wholeNumber)
     .option("--full", "texts in full instead of their beginning")
     .action(async (id: string, _own, command: Command) =>
       done(await (await import("./run-show.ts")).showRun(id, command.optsWithGlobals())),

@@ -3,11 +3,13 @@ import type { Approval } from "../contract/approvals.ts";
 import type { RunCall, RunStep, RunSteps } from "../contract/runs.ts";
 import { connectRunning } from "./connect.ts";
 import { costInWords, dollars, tokensInWords } from "./money.ts";
+import { contextInWords } from "./run-context.ts";
 import { moment, span } from "./spans.ts";
 import { type GlobalOptions, harmless, oneLine, paint, print } from "./terminal.ts";
 
 interface ShowOptions extends GlobalOptions {
   readonly context?: boolean;
+  readonly step?: number;
   readonly full?: boolean;
 }
 
@@ -15,6 +17,11 @@ const SHORT = 160;
 
 export async function showRun(id: string, options: ShowOptions): Promise<number> {
   const runs = new RunsClient(await connectRunning(options));
+  if (options.context || options.step !== undefined) {
+    const context = await runs.context(id, options.step);
+    print(options.json ? JSON.stringify(context) : contextInWords(context));
+    return 0;
+  }
   const told = await runs.steps(id);
   print(options.json ? JSON.stringify(told) : timeline(told, options.full === true));
   return 0;

@@ -1,3 +1,4 @@
+import { type RunContext, runContext } from "../contract/run-context.ts";
 import { type OpenRuns, openRuns, type RunFilter, type RunSteps, runSteps } from "../contract/runs.ts";
 import { type Run, run } from "../contract/wire.ts";
 import type { ApiClient } from "./api-client.ts";
@@ -20,5 +21,10 @@ export class RunsClient {
 
   steps(id: string): Promise<RunSteps> {
     return this.#api.get(runSteps, `/api/runs/${encodeURIComponent(id)}/steps`);
+  }
+
+  /** What the model was told before one of its answers; the last one unless given. */
+  context(id: string, step?: number): Promise<RunContext> {
+    return this.#api.get(runContext, `/api/runs/${encodeURIComponent(id)}/context`, { step });
   }
 }
