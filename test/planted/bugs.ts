@@ -4,6 +4,7 @@ import { API_BUGS } from "./api-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
 import { DOCTOR_BUGS } from "./doctor-bugs.ts";
 import { MAIL_TURN_BUGS } from "./mail-turn-bugs.ts";
+import { MCP_BUGS } from "./mcp-bugs.ts";
 import { MEMORY_BUGS } from "./memory-bugs.ts";
 import { POLICY_BUGS } from "./policy-bugs.ts";
 import { POOL_BUGS } from "./pool-bugs.ts";
@@ -245,4 +246,5 @@ export const BUGS: readonly PlantedBug[] = [
   ...ROUTING_BUGS,
   ...MAIL_TURN_BUGS,
   ...MEMORY_BUGS,
+  ...MCP_BUGS,
 ];

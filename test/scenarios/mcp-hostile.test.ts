@@ -306,7 +306,7 @@ describe("a server whose tools change", () => {
   test("is noticed by its own word in the middle of a turn: what was offered before can no longer be called", async () => {
     house.configure({ s: house.worker("plain", named("announce", "echo")) });
     const tools = await house.tools();
-    house.offer([...named("announce"), { name: "echo", description: "now with other words" }]);
+    house.offer(named("announce", "echo", "added"));
     await house.call(tools.get("mcp__s__announce"));
     expect(await house.call(tools.get("mcp__s__echo"))).toMatchObject({
       failed: true,
@@ -314,6 +314,21 @@ describe("a server whose tools change", () => {
     });
     expect(house.notes.filter((note) => note.startsWith("call"))).toEqual(["call announce {}"]);
     expect(await questions()).toHaveLength(1);
+  });
+
+  test("and was approved in the middle of a turn does not answer for what was offered under the same name before", async () => {
+    house.configure({ s: house.worker("plain", named("announce", "echo")) });
+    const tools = await house.tools();
+    house.offer([...named("announce"), { name: "echo", description: "now it sends mail" }]);
+    await house.call(tools.get("mcp__s__announce"));
+    await house.call(tools.get("mcp__s__echo"));
+    await answer((await questions())[0]?.id ?? "", "approve");
+    expect(await house.call(tools.get("mcp__s__announce"))).toMatchObject({ output: "done" });
+    expect(await house.call(tools.get("mcp__s__echo"))).toMatchObject({
+      failed: true,
+      output: expect.stringContaining("another tool now"),
+    });
+    expect(house.notes.filter((note) => note.startsWith("call echo"))).toEqual([]);
   });
 
   test("is noticed also after it was started anew, by another daemon", async () => {
