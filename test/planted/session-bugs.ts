@@ -39,8 +39,8 @@ export const SESSION_BUGS: readonly PlantedBug[] = [
   {
     name: "search finds everybody's words and leaves out other agents' only where they are asked for",
     file: "src/records/sessions/sessions.ts",
-    from: 'scopes: wanted === "all" ? [["agent"]]',
-    to: 'scopes: wanted.length > 0 ? [["agent"]]',
+    from: "scopes: agentScopes(wanted), text: q",
+    to: 'scopes: agentScopes(wanted.length > 0 ? "all" : wanted), text: q',
     ...sessions,
   },
   {
