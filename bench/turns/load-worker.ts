@@ -26,6 +26,9 @@ export interface LoadResult {
   readonly main: number;
 }
 
+/** Messages of a conversation before the next one begins: what was said before is told to the model, and read for that. */
+const CONVERSATION = 20;
+
 /** Tells of turns that have ended, by the events of the daemon. */
 class Ended {
   readonly #waiting = new Map<string, () => void>();
@@ -76,12 +79,11 @@ await serve<LoadTask, LoadResult>(async (task) => {
   const begin = performance.now() + task.warmUpMs;
   const end = begin + task.ms;
   let messages = 0;
-  // One at a time goes round many conversations, so that none becomes long.
-  const peers = task.sessions === 1 ? 64 : 1;
   const talk = async (agent: string, name: string): Promise<void> => {
+    let said = 0;
     while (performance.now() < end) {
       const number = messages++;
-      const peer = `${name}-${number % peers}`;
+      const peer = `${name}-${Math.floor(said++ / CONVERSATION)}`;
       const sent = performance.now();
       const message = { id: `${process.pid}-${number}`, platform: "bench", chat: peer, peer, chat_type: "dm", agent, text: "What is it?" };
       const { status, body } = await client.send<{ runId: string }>("POST", "/api/messages", task.token, message);

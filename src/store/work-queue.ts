@@ -164,6 +164,7 @@ export class WorkQueue {
           lease_until = now_ms() + cast(${wholeMs(ttlMs)} as bigint)
         where id ${this.#engine.dialect.amongFirst(due)}
         returning id, kind, fence, attempts, max_attempts, payload, created_at, tenant, priority, vtime`,
+      "with others",
     );
     rows.sort((a, b) => b.priority - a.priority || a.vtime - b.vtime || a.id - b.id);
     for (const { vtime } of rows) this.#order.passed(vtime);
@@ -188,6 +189,7 @@ export class WorkQueue {
       (tx) =>
         tx.all<{ id: number }>`update work set lease_until = now_ms() + cast(${wholeMs(ttlMs)} as bigint)
         where state = 'running' and lease_until > now_ms() and ${claimedBy(claims)} returning id`,
+      "with others",
     );
     return new Set(rows.map((row) => row.id));
   }

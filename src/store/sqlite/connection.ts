@@ -1,5 +1,6 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Clock } from "../../kernel/clock.ts";
+import type { Lasts } from "../engine.ts";
 import { type BoundValue, compile, hasFragment, refuseNul, type SqlValue } from "../sql.ts";
 
 const question = () => "?";
@@ -50,6 +51,8 @@ export class Connection {
   readonly #byTemplate = new Map<TemplateStringsArray, Prepared>();
   readonly #controls = new Map<string, StatementSync>();
   readonly #byText = new Map<string, Prepared>();
+  /** As a writer is opened. */
+  #lasts: Lasts = "at once";
 
   constructor(options: ConnectionOptions) {
     this.db = new DatabaseSync(options.path, { readOnly: options.readOnly, timeout: 20 });
@@ -97,6 +100,16 @@ export class Connection {
       this.#byTemplate.set(strings, statement);
     }
     return Number(statement.statement.run(...(values as BoundValue[])).lastInsertRowid);
+  }
+
+  /**
+   * Whether the next commits are followed by an fsync. One of the write-ahead log makes everything last that was written to it before.
+   * The pragma acts when it is prepared, and not inside a transaction.
+   */
+  syncs(lasts: Lasts): void {
+    if (lasts === this.#lasts) return;
+    this.db.exec(lasts === "at once" ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+    this.#lasts = lasts;
   }
 
   /** BEGIN, COMMIT and the like: prepared once, as they run for every operation. */

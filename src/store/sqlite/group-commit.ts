@@ -1,7 +1,7 @@
 import { setImmediate as nextTick, setTimeout as sleep } from "node:timers/promises";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure, isFailure } from "../../kernel/failure.ts";
-import type { Tx } from "../engine.ts";
+import type { Lasts, Tx } from "../engine.ts";
 import type { TransactionContext } from "../open-transaction.ts";
 import type { WakeTopic } from "../wake.ts";
 import type { Connection } from "./connection.ts";
@@ -44,10 +44,10 @@ export class GroupCommit {
     this.#connection = options.open();
   }
 
-  transact<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
+  transact<T>(label: string, body: (tx: Tx) => Promise<T>, lasts: Lasts = "at once"): Promise<T> {
     if (this.#closed) return Promise.reject(new Failure("store.unavailable", "the store is closed"));
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ label, body, resolve: resolve as (value: unknown) => void, reject, outcome: undefined });
+      this.#waiting.push({ label, body, lasts, resolve: resolve as (value: unknown) => void, reject, outcome: undefined });
       this.#draining ??= this.#drain();
     });
   }
@@ -72,12 +72,14 @@ export class GroupCommit {
   async #batch(): Promise<void> {
     const taken: Operation[] = [];
     let committing = false;
+    // Only among themselves: whoever is told that his write lasts must not have been told by a commit without an fsync.
+    const lasts = this.#waiting.every((operation) => operation.lasts === "with others") ? "with others" : "at once";
     try {
-      let connection = await this.#begin();
+      let connection = await this.#begin(lasts);
       this.#options.reached("store.batch.begun");
-      if ((await this.#runTogether(connection, taken)) === "spoiled") {
+      if ((await this.#runTogether(connection, taken, lasts)) === "spoiled") {
         connection.control("ROLLBACK");
-        connection = await this.#begin();
+        connection = await this.#begin(lasts);
         await this.#runAlone(connection, taken);
       }
       this.#options.reached("store.commit.before");
@@ -103,11 +105,12 @@ export class GroupCommit {
   }
 
   /** Takes the write lock. Another program's lock is waited for without blocking the event loop; nobody hears of it. */
-  async #begin(): Promise<Connection> {
+  async #begin(lasts: Lasts): Promise<Connection> {
     const deadline = performance.now() + BUSY_MS;
     for (let wait = 1; ; wait = Math.min(50, wait * 2)) {
       try {
         this.#connection ??= this.#options.open();
+        this.#connection.syncs(lasts);
         this.#connection.control("BEGIN IMMEDIATE");
         return this.#connection;
       } catch (error) {
@@ -118,12 +121,13 @@ export class GroupCommit {
   }
 
   /** Spoiled: a body failed, and what it had written is still there among what the others wrote. */
-  async #runTogether(connection: Connection, taken: Operation[]): Promise<"whole" | "spoiled"> {
+  async #runTogether(connection: Connection, taken: Operation[], lasts: Lasts): Promise<"whole" | "spoiled"> {
     const started = performance.now();
     let spoiled = false;
     await runBodies(connection, this.#options, {
       next: (now) => {
         if (spoiled || taken.length === BATCH_OPERATIONS || now - started >= BATCH_MS) return undefined;
+        if (lasts === "with others" && this.#waiting[0]?.lasts === "at once") return undefined;
         const operation = this.#waiting.shift();
         if (operation) taken.push(operation);
         return operation;

@@ -1,5 +1,5 @@
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
-import type { Tx } from "../engine.ts";
+import type { Lasts, Tx } from "../engine.ts";
 import { type TransactionContext, tooSlow } from "../open-transaction.ts";
 import type { WakeTopic } from "../wake.ts";
 import type { Connection } from "./connection.ts";
@@ -12,6 +12,7 @@ const BODY_MS = 5_000;
 export interface Operation {
   readonly label: string;
   readonly body: (tx: Tx) => Promise<unknown>;
+  readonly lasts: Lasts;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   /** How it went, and what it will be told if the batch commits. */

@@ -2,7 +2,7 @@ import { chmodSync } from "node:fs";
 import { setImmediate as nextTick, setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../kernel/clock.ts";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
-import type { Dialect, Engine, Reads, Tx } from "../engine.ts";
+import type { Dialect, Engine, Lasts, Reads, Tx } from "../engine.ts";
 import { TransactionContext } from "../open-transaction.ts";
 import { code, type SqlValue, sql } from "../sql.ts";
 import { Wake } from "../wake.ts";
@@ -69,13 +69,17 @@ export class SqliteEngine implements Engine {
   }
 
   transact<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
-    const nested = this.#context.nested(label);
-    if (nested) return Promise.reject(nested);
-    return this.#writer.transact(label, body);
+    return this.#write(label, body, "at once");
   }
 
-  single<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.transact(label, body);
+  single<T>(label: string, body: (tx: Tx) => Promise<T>, lasts: Lasts = "at once"): Promise<T> {
+    return this.#write(label, body, lasts);
+  }
+
+  #write<T>(label: string, body: (tx: Tx) => Promise<T>, lasts: Lasts): Promise<T> {
+    const nested = this.#context.nested(label);
+    if (nested) return Promise.reject(nested);
+    return this.#writer.transact(label, body, lasts);
   }
 
   async snapshot<T>(body: (reads: Reads) => Promise<T>): Promise<T> {

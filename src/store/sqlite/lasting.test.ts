@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { systemClock } from "../../kernel/clock.ts";
+import { noCrashPoints } from "../../kernel/crash-points.ts";
+import type { Lasts, Tx } from "../engine.ts";
+import { TransactionContext } from "../open-transaction.ts";
+import { GroupCommit } from "./group-commit.ts";
+import { openWriter } from "./open-database.ts";
+
+const NORMAL = 1;
+const FULL = 2;
+
+type Write = (name: string, lasts?: Lasts, meanwhile?: () => void) => Promise<unknown>;
+
+/** Which bodies each commit made last, and how it was synced. */
+async function commitsOf(work: (write: Write) => Promise<unknown>) {
+  const folder = mkdtempSync(join(tmpdir(), "guildhall-lasting-"));
+  const connection = openWriter(join(folder, "state.db"), systemClock);
+  connection.db.exec("create table t (name text)");
+  const commits: { synced: number; bodies: string[] }[] = [];
+  let bodies: string[] = [];
+  const control = connection.control.bind(connection);
+  connection.control = (text) => {
+    control(text);
+    if (text !== "COMMIT") return;
+    commits.push({ synced: Number(connection.db.prepare("PRAGMA synchronous").get()?.synchronous), bodies });
+    bodies = [];
+  };
+  const writer = new GroupCommit({
+    path: join(folder, "state.db"),
+    open: () => connection,
+    reached: noCrashPoints,
+    context: new TransactionContext(),
+    onCommit: () => {},
+  });
+  const write: Write = (name, lasts, meanwhile) =>
+    writer.transact(
+      name,
+      async (tx: Tx) => {
+        bodies.push(name);
+        meanwhile?.();
+        await tx.run`insert into t (name) values (${name})`;
+      },
+      lasts,
+    );
+  try {
+    await work(write);
+    return commits;
+  } finally {
+    await writer.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+test("what lasts with others is committed without an fsync, and what comes after it with one", async () => {
+  const commits = await commitsOf(async (write) => {
+    await write("a");
+    await write("claim", "with others");
+    await write("b");
+  });
+  expect(commits).toEqual([
+    { synced: FULL, bodies: ["a"] },
+    { synced: NORMAL, bodies: ["claim"] },
+    { synced: FULL, bodies: ["b"] },
+  ]);
+});
+
+test("whoever waits together with something that must last is synced with it", async () => {
+  const commits = await commitsOf((write) => Promise.all([write("claim", "with others"), write("a"), write("more", "with others")]));
+  expect(commits).toEqual([{ synced: FULL, bodies: ["claim", "a", "more"] }]);
+});
+
+test("what must last and comes while others are being written waits for a commit of its own", async () => {
+  const commits = await commitsOf(async (write) => {
+    let later: Promise<unknown> | undefined;
+    await write("claim", "with others", () => {
+      later = write("a");
+    });
+    await later;
+  });
+  expect(commits).toEqual([
+    { synced: NORMAL, bodies: ["claim"] },
+    { synced: FULL, bodies: ["a"] },
+  ]);
+});
