@@ -22,7 +22,7 @@ export const BUDGET_BUGS: readonly PlantedBug[] = [
     from: "on conflict (scope) do update set at = excluded.at`;",
     to: "on conflict (scope) do nothing`;",
     ...budgets,
-    filter: "PostgreSQL however many ask at once",
+    filter: "PostgreSQL",
   },
   {
     name: "what calls that run now have reserved is not counted",
@@ -100,7 +100,7 @@ export const BUDGET_BUGS: readonly PlantedBug[] = [
     from: "if (!this.#oneWriter) this.#note(tenant, tag);",
     to: "",
     ...order,
-    filter: "PostgreSQL many who send at once",
+    filter: "PostgreSQL",
   },
   {
     name: "what was parked comes back in front of everybody",
@@ -136,7 +136,7 @@ export const BUDGET_BUGS: readonly PlantedBug[] = [
     from: "return this.#counted >= limit;",
     to: "return false;",
     ...overload,
-    filter: "SQLite refuses one more when too much",
+    filter: "SQLite",
   },
   {
     name: "a message that was taken is refused when it comes again",
