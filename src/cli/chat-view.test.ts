@@ -43,5 +43,7 @@ test("what was committed has the last word", () => {
 
 test("arguments are shown by their values", () => {
   expect(argumentsInWords('{"path":"a.txt","limit":3}')).toBe("a.txt 3");
-  expect(argumentsInWords('{"path":"a.t…')).toBe('{"path":"a.t…');
+  expect(argumentsInWords('{"key":"plan","value":"one \\"two\\"\\nthr…')).toBe('plan one "two" thr…');
+  expect(argumentsInWords("{}")).toBe("");
+  expect(argumentsInWords("not json")).toBe("not json");
 });

@@ -102,16 +102,13 @@ export class ChatView {
   }
 }
 
-/** The values alone tell most: `notes.md` rather than `{"path":"notes.md"}`. */
+const PAIR = /"(?:[^"\\]|\\.)*"\s*:\s*("(?:[^"\\]|\\.)*"?|[^,{}]+)/g;
+
+/** The values alone tell most: `notes.md` rather than `{"path":"notes.md"}`. What comes is short, and may be cut off. */
 export function argumentsInWords(args: string): string {
-  try {
-    const value: unknown = JSON.parse(args);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-      const texts = Object.values(value).map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
-      return oneLine(texts.join(" "), SHOWN_ARGUMENTS);
-    }
-  } catch {
-    // Shortened or malformed: as it is.
-  }
-  return oneLine(args, SHOWN_ARGUMENTS);
+  if (!args.startsWith("{")) return oneLine(args, SHOWN_ARGUMENTS);
+  const values = [...args.matchAll(PAIR)].map(([, value = ""]) =>
+    value.replace(/^"|"$/g, "").replaceAll('\\"', '"').replaceAll("\\n", " "),
+  );
+  return oneLine(values.join(" "), SHOWN_ARGUMENTS);
 }

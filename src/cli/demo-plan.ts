@@ -8,7 +8,8 @@ export interface DemoStep {
   readonly writes: readonly string[];
 }
 
-export const DEMO_POOL = "desk";
+/** Everybody has it; agents need not name it. */
+export const DEMO_POOL = "commons";
 
 /** No key, no network: the built-in model, three agents, one pool that all of them may use. */
 export const DEMO_CONFIG = `model: offline/demo

@@ -19,7 +19,8 @@ export interface StepEnd {
 }
 
 const NAME = Math.max(...DEMO_STEPS.map(({ id }) => id.length));
-const SHOWN_VALUE = 70;
+const SHOWN_VALUE = 36;
+const SHOWN_TROUBLE = 100;
 
 export function beginLine({ id, agent, goal }: DemoStep, { bold, cyan }: Paint): string {
   return `  ${cyan("▶")} ${bold(id.padEnd(NAME))}  ${agent}: ${goal}`;
@@ -30,7 +31,7 @@ export function callLine({ id }: DemoStep, event: LiveEvent, args: Map<number, s
   if (event.kind === "call") args.set(event.place, argumentsInWords(event.args));
   if (event.kind !== "called") return undefined;
   const what = `· ${harmless(event.tool)} ${(args.get(event.place) ?? "").split(" ")[0] ?? ""}`;
-  const failed = event.failed ? red(` ${oneLine(event.note, SHOWN_VALUE)}`) : "";
+  const failed = event.failed ? red(` ${oneLine(event.note, SHOWN_TROUBLE)}`) : "";
   return `  ${dim(`│ ${id.padEnd(NAME)}  ${what}  ${span(event.ms)}`)}${failed}`;
 }
 
@@ -56,7 +57,10 @@ export function versionsTable(entries: readonly Entry[], blames: ReadonlyMap<str
 }
 
 export function readersLine(entry: Entry, { readBy, descendants }: Blame): string {
-  const readers = [...new Set(readBy.map(({ agent }) => agent))].join(", ");
-  const after = descendants.map(({ key, version }) => `${key}@${version}`).join(", ");
+  const readers = [...new Set(readBy.map(({ agent }) => agent))].sort().join(", ");
+  const after = descendants
+    .map(({ key, version }) => `${key}@${version}`)
+    .sort()
+    .join(", ");
   return `  ${entry.key}@${entry.version} was read by ${readers || "nobody"}${after === "" ? "" : `; if it were wrong, so might be ${after}`}`;
 }

@@ -56,7 +56,9 @@ class Demo {
     const { bold, dim } = this.#paint;
     this.#show(`\n${bold("Three agents, one shared memory.")} No key, no network: every answer is scripted (offline/demo).\n`);
     const ends = await this.#all();
-    const entries = await this.#versions();
+    const order = ends.map(({ run }) => run);
+    // In the order of the plan, whoever was quicker of those that ran side by side.
+    const entries = (await this.#versions()).sort((a, b) => order.indexOf(a.author.run ?? "") - order.indexOf(b.author.run ?? ""));
     const blames = new Map<string, Blame>();
     for (const { key, version } of entries) blames.set(`${key}@${version}`, await this.#pools.blame(DEMO_POOL, key, version));
     const failed = ends.some(({ status, error }) => status !== "completed" || error !== null);
@@ -142,7 +144,7 @@ class Demo {
   async #versions(): Promise<Entry[]> {
     const { entries: heads } = await this.#pools.entries(DEMO_POOL);
     const histories = await Promise.all(heads.map(({ key }) => this.#pools.history(DEMO_POOL, key)));
-    return histories.flatMap(({ entries }) => entries).sort((a, b) => a.at - b.at || a.version - b.version);
+    return histories.flatMap(({ entries }) => entries);
   }
 
   #show(text: string): void {
