@@ -8,7 +8,9 @@ import { serve } from "@hono/node-server";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { nameOf } from "../../src/abilities/tools/mcp/tool-names.ts";
 import { createGuildhall } from "../../src/library/index.ts";
+import { loadSettings } from "../../src/settings/load-settings.ts";
 import { sqlitePlace } from "../stores.ts";
 import { McpHouse } from "./mcp-house.ts";
 
@@ -147,6 +149,14 @@ test("an agent of a daemon calls its server by the rules, a person is asked wher
   }
   expect(execFileSync("ps", ["-eo", "args"]).toString()).not.toContain(folder);
 }, 40_000);
+
+test("the config in the guide loads", () => {
+  const guide = readFileSync(new URL("../../docs/mcp.md", import.meta.url), "utf8");
+  const [, text = ""] = /```yaml\n([\s\S]+?)```/.exec(guide) ?? [];
+  const { quarantined, warnings, config } = loadSettings({ home: house.home }, { TRACKER_TOKEN: "a secret value" }, { text });
+  expect([[...quarantined], warnings, Object.keys(config.agents.main?.mcp ?? {})]).toEqual([[], [], ["files", "tracker"]]);
+  expect(nameOf("files", "getUser")).toMatch(/^mcp__files__get_user-[0-9a-f]{8}$/);
+});
 
 async function everythingAt(url: string, port: number): Promise<ChildProcess> {
   const server = spawn(process.execPath, [join(PACKAGES, "server-everything/dist/index.js"), "streamableHttp"], {

@@ -14,6 +14,7 @@ const LIST_MS = 10_000;
 /** Where a signal decides. */
 const NEVER_MS = 24 * 3_600_000;
 const GOODBYE_MS = 1_000;
+const PROGRESS_AT_MOST = 500;
 
 /** One live connection to a server. It ends once, and is never used again. */
 export class Connection {
@@ -97,7 +98,8 @@ export class Connection {
       {
         signal,
         timeout: timeoutMs,
-        onprogress: ({ message, progress: done, total }) => progress(message ?? `${done}${total === undefined ? "" : ` of ${total}`}`),
+        onprogress: ({ message, progress: done, total }) =>
+          progress((message ?? `${done}${total === undefined ? "" : ` of ${total}`}`).slice(0, PROGRESS_AT_MOST)),
       },
     ) as Promise<CallToolResult>;
   }
