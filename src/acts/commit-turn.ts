@@ -64,6 +64,7 @@ export async function commitTurn(
       await completeMerged(store, tx, run, outcome, completed as number);
       const payload: DeliveryPayload = { replyId, runId: run.id, causedBy: completed as number };
       await store.queue.enqueue(tx, { kind: DELIVERY_WORK, payload, lane: ["delivery", run.sessionKey] });
+      if (last) await journal.usageIn(tx, last.step, last.response);
     },
     "locked",
   );

@@ -4,6 +4,8 @@ import type { Approvals, Consumed } from "../records/access/approvals.ts";
 import { type CallResult, endCall, type NewCall, noteCall } from "../records/journal/calls.ts";
 import { addStep, type NewStep, type Response } from "../records/journal/steps.ts";
 import type { RunInput } from "../records/sessions/runs.ts";
+import { Budgets, type CallToReserve } from "../records/usage/budgets.ts";
+import type { CallUsage } from "../records/usage/usage.ts";
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/work-queue.ts";
@@ -31,12 +33,14 @@ export class TurnJournal {
   readonly #claim: Claim;
   readonly #run: RunInput;
   readonly #causedBy: number;
+  readonly #budgets: Budgets;
 
   constructor(parts: JournalParts, claim: Claim, run: RunInput, causedBy: number) {
     this.#parts = parts;
     this.#claim = claim;
     this.#run = run;
     this.#causedBy = causedBy;
+    this.#budgets = new Budgets(parts.store);
   }
 
   /** An answer with calls in it. Whoever acts on it has this behind him. `also`: what is to be kept together with it. */
@@ -45,6 +49,7 @@ export class TurnJournal {
     await this.#owned("record answer", async (tx) => {
       await this.responseIn(tx, step, response);
       await also?.(tx);
+      await this.usageIn(tx, step, response);
     });
     this.#parts.reached("model.response.recorded");
   }
@@ -56,6 +61,28 @@ export class TurnJournal {
     const data = { step, model, usage, cost, calls: calls.length, characters: text.length, ...(cut ? { cut } : {}) };
     const [answered] = await this.#tell(tx, "model.answered", data);
     return answered as number;
+  }
+
+  /** What an answer came to. Last in its transaction: turns of one agent share the row of the day. */
+  async usageIn(tx: Tx, step: number, used: CallUsage): Promise<void> {
+    await this.#budgets.settleIn(tx, { run: this.#run.id, agent: this.#run.agent, step }, used);
+  }
+
+  /** Sets aside what a call of the model may come to. Answers how long its answer may be; throws `budget.exceeded`. */
+  async reserve(step: number, call: Omit<CallToReserve, "run" | "agent" | "step">): Promise<number> {
+    const { store } = this.#parts;
+    const reserved = await store.transact(
+      "reserve budget",
+      async (tx) => {
+        await store.queue.guard(tx, this.#claim);
+        const made = await this.#budgets.reserveIn(tx, { ...call, run: this.#run.id, agent: this.#run.agent, step });
+        if ("refused" in made) await this.#tell(tx, "budget.refused", { step, ...made.refused.details, message: made.refused.message });
+        return made;
+      },
+      "locked",
+    );
+    if ("refused" in reserved) throw reserved.refused;
+    return reserved.maxOutputTokens;
   }
 
   /** Words that came in between, or a summary. `body` may take more in the same transaction; false from it: nothing is added. */
@@ -159,7 +186,7 @@ export class TurnJournal {
 
   #tell(
     tx: Tx,
-    type: "model.answered" | "tool.called" | "tool.settled" | "tool.refused" | "turn.steered" | "turn.compacted",
+    type: "model.answered" | "tool.called" | "tool.settled" | "tool.refused" | "turn.steered" | "turn.compacted" | "budget.refused",
     data: unknown,
   ) {
     const { store } = this.#parts;

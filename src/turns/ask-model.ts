@@ -3,6 +3,7 @@ import { Failure } from "../kernel/failure.ts";
 import type { LiveChunk } from "../kernel/live.ts";
 import type { Model, ModelCall, ModelPrice, ModelRequest, ModelUsage } from "../kernel/model.ts";
 import type { Response } from "../records/journal/steps.ts";
+import { costOf } from "../records/usage/estimate.ts";
 
 /** A model that does not stop must not fill the memory. */
 const MAX_REPLY_CHARACTERS = 1_000_000;
@@ -11,16 +12,17 @@ const MAX_ARGUMENT_CHARACTERS = 1_000_000;
 
 export type Emit = (chunk: LiveChunk) => void;
 
-/** Asks once, and answers with what is to be recorded. Nothing of it has been acted on. */
+/** Asks once, and answers with what is to be recorded. Nothing of it has been acted on. `hashed`: the request before a budget has cut its answer. */
 export async function askModel(
   model: Model,
   request: ModelRequest,
   priceOf: (name: string) => ModelPrice | null,
   emit: Emit,
   signal: AbortSignal,
+  hashed: ModelRequest = request,
 ): Promise<Response> {
   try {
-    return await answer(model, request, priceOf, emit, signal);
+    return await answer(model, request, priceOf, emit, signal, hashed);
   } catch (error) {
     if (signal.aborted || error instanceof Failure) throw error;
     throw new Failure("model.failed", `${model.name} failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
@@ -33,6 +35,7 @@ async function answer(
   priceOf: (name: string) => ModelPrice | null,
   emit: Emit,
   signal: AbortSignal,
+  hashed: ModelRequest,
 ): Promise<Response> {
   let text = "";
   let calls: ModelCall[] = [];
@@ -69,29 +72,27 @@ async function answer(
       }
     }
   }
-  const requestHash = sha256(canonicalJson(request));
+  const requestHash = sha256(canonicalJson(hashed));
+  const price = priceOf(name);
   return {
     text,
     calls,
     ...(opaque === undefined ? {} : { opaque }),
     model: name,
     usage,
-    cost: costOf(usage, priceOf(name)),
+    cost: price === null || usage === null ? null : costOf(usage, price),
     ...(cut ? { cut } : {}),
     requestHash,
   };
 }
 
+/** Of what the model is told. How long its answer may be is not told to it, and may depend on what is left of a budget. */
+export function requestHashOf(request: ModelRequest): string {
+  const { maxOutputTokens: _limit, ...settings } = request.settings ?? {};
+  return sha256(canonicalJson({ ...request, settings }));
+}
+
 function withoutNul({ id, tool, args }: ModelCall): ModelCall {
   if (args.length > MAX_ARGUMENT_CHARACTERS) throw new Failure("model.failed", `the arguments of ${tool.slice(0, 100)} are too long`);
   return { id: id.replaceAll("\0", ""), tool: tool.replaceAll("\0", ""), args: args.replaceAll("\0", "") };
-}
-
-/** In millionths of a dollar, which is what dollars for a million tokens come to by the token. */
-export function costOf(usage: ModelUsage | null, price: ModelPrice | null): number | null {
-  if (usage === null || price === null) return null;
-  const cached = usage.cachedInputTokens ?? 0;
-  return Math.round(
-    (usage.inputTokens - cached) * price.input + cached * (price.cachedInput ?? price.input) + usage.outputTokens * price.output,
-  );
 }

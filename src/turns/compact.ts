@@ -5,6 +5,7 @@ import type { Compaction, Step } from "../records/journal/steps.ts";
 import { askModel } from "./ask-model.ts";
 import { roomOf, tokensOfMessages, tokensOfRequest } from "./estimate.ts";
 import { compactionOf, messagesOf, type Opening, requestOf } from "./request-of.ts";
+import { SHORT_RESULT } from "./shorten.ts";
 import { summaryRequest } from "./summarise.ts";
 
 export interface CompactionParts {
@@ -16,7 +17,8 @@ export interface CompactionParts {
   /** Somebody wants it, whether there is room or not. */
   readonly wanted: boolean;
   priceOf(name: string): ModelPrice | null;
-  reserve(step: number, request: ModelRequest): Promise<void>;
+  /** Answers the request with an answer no longer than can be paid for. */
+  reserve(step: number, request: ModelRequest): Promise<ModelRequest>;
 }
 
 /** More turns than this, and it is time for a summary, however short they are. */
@@ -39,14 +41,31 @@ export async function makeRoom(parts: CompactionParts, steps: readonly Step[]): 
   const isFirst = steps.length === 0;
   const wanted = isFirst && (parts.wanted || opening.history.length > MANY_TURNS);
   if (!wanted && tokensOfRequest(requestOf(opening, steps)) <= room) return [];
-  const shortened = Math.max(now?.shortened ?? 0, keptFrom(steps, KEPT_ANSWERS));
-  const short: Compaction = { summary: null, from: null, before: 0, shortened, by: null };
-  if (!wanted && shortened > (now?.shortened ?? 0) && sizeWith(opening, steps, short) <= room * FREE_AGAIN)
-    return record(parts, steps, short);
+  const before = now?.shortened ?? 0;
+  const older = shortOnly(Math.max(before, keptFrom(steps, KEPT_ANSWERS)));
+  if (!wanted && older.shortened > before && sizeWith(opening, steps, older) <= room * FREE_AGAIN) return record(parts, steps, older);
   const cut = cutOf(opening, steps, room, wanted);
-  if (cut === null) return [];
-  const { from, before } = cut;
-  return record(parts, steps, { ...(await summarised(parts, nextStep(steps), cut, room)), from, before, shortened });
+  // As a last resort also what was answered just now.
+  const all = shortOnly(nextStep(steps));
+  if (cut === null) return all.shortened > before && hasLongResults(steps, before) ? record(parts, steps, all) : [];
+  const made = { ...(await summarised(parts, nextStep(steps), cut, room)), from: cut.from, before: cut.before };
+  const fits = sizeWith(opening, steps, { ...made, shortened: older.shortened }) <= room;
+  return record(parts, steps, { ...made, shortened: fits ? older.shortened : all.shortened });
+}
+
+function shortOnly(shortened: number): Compaction {
+  return { summary: null, from: null, before: 0, shortened, by: null };
+}
+
+function hasLongResults(steps: readonly Step[], shortened: number): boolean {
+  const results = steps.flatMap((step) => (step.kind === "response" && step.step >= shortened ? step.calls : []));
+  return results.some(({ result }) => result !== null && (result.text.length > SHORT_RESULT || result.images !== undefined));
+}
+
+/** The same request again, from what was recorded of it. */
+export function summaryRequestOf(opening: Opening, steps: readonly Step[], { from, before, by }: Compaction): ModelRequest {
+  const { older, covered } = coveredBy(opening, steps, from, before);
+  return summaryRequest(older, covered, by?.room ?? 0, opening.cacheKey);
 }
 
 interface Cut {
@@ -110,10 +129,10 @@ async function summarised(
   room: number,
 ): Promise<Pick<Compaction, "summary" | "by">> {
   const request = summaryRequest(older, covered, room, opening.cacheKey);
-  await reserve(step, request);
+  const paid = await reserve(step, request);
   try {
-    const { text, usage, cost, requestHash, model: name } = await askModel(model, request, priceOf, () => {}, signal);
-    if (text.trim() !== "") return { summary: text.trim(), by: { model: name, usage, cost, requestHash } };
+    const { text, usage, cost, requestHash, model: name } = await askModel(model, paid, priceOf, () => {}, signal, request);
+    if (text.trim() !== "") return { summary: text.trim(), by: { model: name, usage, cost, requestHash, room } };
   } catch (error) {
     if (signal.aborted) throw error;
   }
@@ -133,8 +152,11 @@ async function record({ journal, labels }: CompactionParts, steps: readonly Step
     usage: by?.usage ?? null,
     cost: by?.cost ?? null,
   };
-  // It brings along whatever was brought by what it stands for.
-  await journal.add("turn.compacted", step, async () => ({ added: { kind: "compacted", body: compaction }, labels: [...labels], told }));
+  await journal.add("turn.compacted", step, async (tx) => {
+    if (by) await journal.usageIn(tx, step, by);
+    // It brings along whatever was brought by what it stands for.
+    return { added: { kind: "compacted", body: compaction }, labels: [...labels], told };
+  });
   return [{ kind: "compacted", step, compaction, labels: [...labels], at: 0 }];
 }
 

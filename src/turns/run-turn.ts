@@ -23,8 +23,8 @@ export interface Turn {
   readonly signal: AbortSignal;
   readonly emit: Emit;
   priceOf(name: string): ModelPrice | null;
-  /** Before the model is asked: reserves what it may cost. Throws `budget.exceeded`. */
-  reserve(step: number, request: ModelRequest): Promise<void>;
+  /** Before the model is asked: sets aside what it may cost. Answers the request with an answer no longer than can be paid for; throws `budget.exceeded`. */
+  reserve(step: number, request: ModelRequest): Promise<ModelRequest>;
   /** Takes in what reached the turn since, and shortens what has become too long. Answers the steps it has added. */
   between(steps: readonly Step[]): Promise<readonly Step[]>;
 }
@@ -71,8 +71,8 @@ async function ask(turn: Turn, steps: readonly Step[], step: number): Promise<Re
   const asked = steps.filter(({ kind }) => kind === "response").length;
   const isLast = asked >= turn.maxSteps;
   const whole = askedRequest(turn.opening, steps, asked, isLast);
-  await turn.reserve(step, whole);
-  const response = await askModel(turn.model, whole, turn.priceOf, turn.emit, turn.signal);
+  const paid = await turn.reserve(step, whole);
+  const response = await askModel(turn.model, paid, turn.priceOf, turn.emit, turn.signal, whole);
   if (isLast && response.calls.length > 0) throw new Failure("turn.too_many_steps", `the turn did not end within ${turn.maxSteps} steps`);
   return response;
 }

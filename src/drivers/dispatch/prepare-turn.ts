@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import type { CallParts } from "../../abilities/tools/settle-call.ts";
 import type { Tool } from "../../abilities/tools/tool.ts";
 import type { Toolbox } from "../../abilities/tools/toolbox.ts";
@@ -21,6 +22,9 @@ import { labelsOfRuns } from "../../records/journal/run-labels.ts";
 import { readSteps, type Step } from "../../records/journal/steps.ts";
 import { readSummaryState } from "../../records/journal/summaries.ts";
 import type { RunInput } from "../../records/sessions/runs.ts";
+import { isLimited } from "../../records/usage/budgets.ts";
+import { estimateOf } from "../../records/usage/estimate.ts";
+import type { Budget } from "../../records/usage/limits.ts";
 import type { Store } from "../../store/store.ts";
 import { between } from "../../turns/between.ts";
 import type { CompactionParts } from "../../turns/compact.ts";
@@ -75,7 +79,6 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
   const callParts: CallParts = { clock: parts.clock, redaction: parts.redaction, spill: parts.spill, policy };
   const emit: Turn["emit"] = (chunk) => parts.live.publish(run.id, chunk);
   const priceOf: Turn["priceOf"] = (name) => parts.models.priceOf?.(name) ?? null;
-  const reserve: Turn["reserve"] = async () => {};
   return {
     run,
     model,
@@ -85,6 +88,7 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
       const context = begun ?? told.context;
       const opening = openingOf(context, told.history, run);
       const labels = new Set([...(context.labels ?? []), ...labelsOf(done)]);
+      const reserve = reserving(model, revision, journal);
       const compaction: CompactionParts = { model, opening, journal, labels, signal, wanted: context.compact ?? false, priceOf, reserve };
       const turn: Turn = {
         model,
@@ -150,6 +154,22 @@ async function contextOf(
     ...(asked ? { compact: true } : {}),
   };
   return { context, history };
+}
+
+/** Where nobody has a budget, nothing is set aside. */
+function reserving(model: Model, { agents, settings }: Revision, journal: TurnJournal): Turn["reserve"] {
+  const budgetOf = (agent: string): Budget => agents.get(agent)?.budget ?? {};
+  if (!isLimited(...[...agents.values()].map(({ budget }) => budget))) return async (_step, request) => request;
+  const written = (agent: string, key: keyof Budget): string => {
+    const own = ["agents", agent, "budget", key];
+    const path = settings.originOf(own) ? own : ["budget", key];
+    const origin = settings.originOf(path);
+    return `${path.join(".")}${origin && settings.configFile ? ` in ${basename(settings.configFile)}:${origin.line}` : ""}`;
+  };
+  return async (step, request) => {
+    const maxOutputTokens = await journal.reserve(step, { estimate: estimateOf(model, request), budgetOf, written });
+    return { ...request, settings: { ...request.settings, maxOutputTokens } };
+  };
 }
 
 const NO_SUMMARY = { summary: null, asked: false };
