@@ -39,8 +39,8 @@ export interface Compaction {
   readonly before: number;
   /** Results of calls in steps before this one are shown short. */
   readonly shortened: number;
-  /** Who has written the summary; null: nobody could, and what came before is left out. */
-  readonly by: Pick<Response, "model" | "usage" | "cost" | "requestHash"> | null;
+  /** Who has written the summary, and how much there was room for to summarise; null: nobody could, and what came before is left out. */
+  readonly by: (Pick<Response, "model" | "usage" | "cost" | "requestHash"> & { readonly room: number }) | null;
 }
 
 export type Step =
