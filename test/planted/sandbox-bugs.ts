@@ -9,10 +9,10 @@ const terminal = { tests: ["test/scenarios/terminal.test.ts"] };
 /** Bugs in the sandbox, and in the tools that read, write and run. Only where bubblewrap works are all of them caught. */
 export const SANDBOX_BUGS: readonly PlantedBug[] = [
   {
-    name: "sandbox: the whole system is bound",
+    name: "sandbox: the system's /tmp is there",
     file: `${ROOM}/bubblewrap-args.ts`,
-    from: '...["--ro-bind", "/usr", "/usr",',
-    to: '...["--ro-bind", "/", "/", "--ro-bind", "/usr", "/usr",',
+    from: '...["--bind", plan.workspace, SEEN_WORKSPACE],',
+    to: '...["--bind", plan.workspace, SEEN_WORKSPACE, "--ro-bind", "/tmp", "/tmp"],',
     ...sandbox,
   },
   {
@@ -38,7 +38,7 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "sandbox: the environment stands on the command line",
-    file: `${ROOM}/sandboxes.ts`,
+    file: `${ROOM}/bubblewrap.ts`,
     from: '...["--args", "3",',
     to: '...["--args", "3", ...Object.entries(plan.env).flatMap(([name, value]) => ["--setenv", name, value]),',
     ...sandbox,
@@ -60,6 +60,13 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
     filter: "have no rights",
   },
   {
+    name: "sandbox: it does not work, and its tests are skipped",
+    file: `${ROOM}/bubblewrap-args.ts`,
+    from: '...["--ro-bind", "/usr", "/usr",',
+    to: '...["--ro-bind", "/", "/", "--ro-bind", "/usr", "/usr",',
+    ...sandbox,
+  },
+  {
     name: "sandbox: other processes are seen",
     file: `${ROOM}/bubblewrap-args.ts`,
     from: '"--unshare-pid", ',
@@ -69,7 +76,7 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "sandbox: system calls are not filtered",
-    file: `${ROOM}/sandboxes.ts`,
+    file: `${ROOM}/bubblewrap.ts`,
     from: "const filter = seccompFilter(process.arch);",
     to: 'const filter = seccompFilter(process.arch === "x64" ? "mips" : "mips");',
     ...sandbox,

@@ -150,7 +150,7 @@ describe("without a bubblewrap that works", () => {
 
   test("`sandbox: none` ends a command with its children on stop", async () => {
     const [word, stop] = [unique(), new AbortController()];
-    const running = inside(`sleep ${word} & (sleep ${word}; true)`, {
+    const running = inside(`trap "" TERM; sleep ${word} & (sleep ${word}; true)`, {
       as: owner({ sandbox: { kind: "none", network: undefined } }),
       signal: stop.signal,
     });
@@ -159,6 +159,12 @@ describe("without a bubblewrap that works", () => {
     expect((await running).ended).toBe("stopped");
     expect(await goneWithin(word, 2_000)).toBe(true);
   });
+});
+
+test("where bubblewrap works at all, our sandbox does", async () => {
+  const bare = spawn("bwrap", ["--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"], { stdio: "ignore" });
+  const code = await new Promise((resolve) => bare.on("error", () => resolve(null)).on("close", resolve));
+  if (code === 0) expect(state).toMatchObject({ works: true });
 });
 
 test.runIf(!state.works)(`the tests of the sandbox are SKIPPED: ${why}`, () => {

@@ -2,6 +2,7 @@ import { homeOf, type Whereabouts } from "../../settings/home.ts";
 import type { Check, Finding } from "./check.ts";
 import { configChecks } from "./config-checks.ts";
 import { folderChecks, homeChecks } from "./home-checks.ts";
+import { sandboxChecks } from "./sandbox-checks.ts";
 import { jailCheck, portCheck, storeCheck, versionCheck } from "./system-checks.ts";
 
 export interface Diagnosis {
@@ -28,6 +29,7 @@ async function findings(where: Whereabouts): Promise<Finding[]> {
     await storeCheck(settings),
     await portCheck(settings),
     jailCheck(),
+    ...(await sandboxChecks(settings)),
     ...folderChecks(home, Object.keys(settings.config.agents)),
   ];
 }

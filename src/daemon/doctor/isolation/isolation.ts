@@ -4,6 +4,7 @@ import { idSource } from "../../../kernel/ids.ts";
 import { systemRandom } from "../../../kernel/random.ts";
 import { Approvals } from "../../../records/access/approvals.ts";
 import { Memory } from "../../../records/memory/memory.ts";
+import { Sandboxes } from "../../../records/workspaces/sandbox/sandboxes.ts";
 import { Workspaces } from "../../../records/workspaces/workspaces.ts";
 import type { Whereabouts } from "../../../settings/home.ts";
 import { openStore } from "../../../store/store.ts";
@@ -16,7 +17,8 @@ import { jailAttempts } from "./jail-attempts.ts";
 import { mcpAttempts } from "./mcp-attempts.ts";
 import { ask, cursorsOf, plant, type Tenant, WORD, withWaitingMail } from "./plant.ts";
 import { RecordingModel } from "./recording-model.ts";
-import { markOf, scratchHome } from "./scratch-home.ts";
+import { ownFileInside, sandboxAttempts } from "./sandbox-attempts.ts";
+import { markOf, type ScratchHome, scratchHome } from "./scratch-home.ts";
 
 export interface PairReport {
   readonly attacker: string;
@@ -44,7 +46,7 @@ const PAIRS_PER_AGENT = 30;
 const MAX_PAIRS = 250;
 const SESSION_KINDS = ["session", "name of its session", "name of its run"];
 /** By each of these an agent must find what is its own, or the refusals of others prove nothing. */
-const SEEING = ["files", "runs", "sessions", "pools", "mail", "memory", "proposals", "idempotency", "mcp", "prompts"];
+const SEEING = ["files", "programs", "runs", "sessions", "pools", "mail", "memory", "proposals", "idempotency", "mcp", "prompts"];
 
 /** Every agent against every other, on a copy in which nothing is real. Starts a daemon of its own and leaves nothing behind. */
 export async function testIsolation(where: Whereabouts, tell: (done: number, of: number) => void = () => {}): Promise<IsolationReport> {
@@ -69,6 +71,8 @@ export async function testIsolation(where: Whereabouts, tell: (done: number, of:
 
   const newId = idSource(systemClock, systemRandom);
   const workspaces = await Workspaces.of(scratch.path, { clock: systemClock, newId });
+  const sandboxes = new Sandboxes(workspaces, { newId, node: process.execPath });
+  undo.defer(() => sandboxes.close());
   const operator = new Actor("operator", daemon.url, daemon.operatorToken);
   const parts = {
     url: daemon.url,
@@ -94,6 +98,7 @@ export async function testIsolation(where: Whereabouts, tell: (done: number, of:
     const forbidden = sees ? victim.canaries.without(SESSION_KINDS) : victim.canaries;
     const attempts = [
       ...(await jailAttempts({ workspaces, home: scratch.path }, attacker, victim, forbidden)),
+      ...(await sandboxAttempts({ sandboxes, home: scratch.path }, scratch.owner(attackerId), victim, forbidden)),
       ...(await httpAttempts(operations, attacker, victim, forbidden)),
       ...(await mcpAttempts(attacker, victim, forbidden)),
       ...(await promptAttempts(operator, model, attacker, victim, chance)),
@@ -102,7 +107,9 @@ export async function testIsolation(where: Whereabouts, tell: (done: number, of:
     reports.push({ attacker: attackerId, victim: victimId, sees, attempts: sees ? attempts.map(permittedBySees) : attempts });
   }
   const first = tenants.values().next().value;
-  const found = first ? await ownThings(operations, model, await withWaitingMail(parts, first)) : SEEING;
+  const found = first
+    ? [...(await ownPrograms(sandboxes, scratch, first)), ...(await ownThings(operations, model, await withWaitingMail(parts, first)))]
+    : SEEING;
   const blind = SEEING.filter((kind) => !found.includes(kind));
   return {
     ok: blind.length === 0 && reports.every(({ attempts }) => attempts.every(({ outcome }) => !FAILING.includes(outcome))),
@@ -132,6 +139,13 @@ async function ownThings(operations: readonly DescribedOperation[], model: Recor
     ...(canaries.in(file).length > 0 ? ["files"] : []),
     ...(model.promptsWith(markOf(canaries)).some((prompt) => canaries.in(prompt).includes("session")) ? ["prompts"] : []),
   ];
+}
+
+/** Where its programs run in no sandbox, or in none, nothing was tried and there is nothing to miss. */
+async function ownPrograms(sandboxes: Sandboxes, scratch: ScratchHome, { id, canaries }: Tenant): Promise<string[]> {
+  const owner = scratch.owner(id);
+  if (owner.sandbox.kind === "none" || !(await sandboxes.state()).works) return ["programs"];
+  return canaries.contents.in(await ownFileInside(sandboxes, owner, scratch.path)).length > 0 ? ["programs"] : [];
 }
 
 /** Everybody against the next, then against the one after, and so on: with few pairs each agent is still attacker and victim. */

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { revisionOf } from "../../../records/agents/revision.ts";
-import type { WorkspaceOwner } from "../../../records/workspaces/workspaces.ts";
+import type { SandboxOwner } from "../../../records/workspaces/sandbox/sandboxes.ts";
 import type { Whereabouts } from "../../../settings/home.ts";
 import { inspectSettings, loadSettings, type Settings } from "../../../settings/load-settings.ts";
 import { listAt, mapAt, valueAt } from "../../../settings/value-at.ts";
@@ -13,13 +13,15 @@ import { RECORDER } from "./recording-model.ts";
 const LEFT_OUT = ["providers", "channels", "store", "server", "model", "subagent", "personality"];
 const LEFT_OUT_OF_AGENTS = ["model", "mcp", "state", "personality", "env", "shared_paths"];
 
+const AUTO = { kind: "auto", network: undefined } as const;
+
 export interface ScratchHome {
   readonly path: string;
   readonly agents: readonly string[];
   /** Agents that the config does not let run: they are in the copy with nothing of their own. */
   readonly quarantined: readonly string[];
-  /** What decides about the files of an agent, as in the operator's config. */
-  owner(agent: string): WorkspaceOwner;
+  /** What decides about the files and programs of an agent, as in the operator's config. */
+  owner(agent: string): SandboxOwner;
   /** Whom an agent may look at by the operator's own word. */
   sees(agent: string, other: string): boolean;
   remove(): void;
@@ -44,7 +46,7 @@ export function scratchHome(where: Whereabouts, canariesOf: (agent: string) => C
     path,
     agents,
     quarantined: [...settings.quarantined.keys()],
-    owner: (agent) => copied.get(agent) ?? { id: agent, workspaceScope: "agent", sharedPaths: [] },
+    owner: (agent) => copied.get(agent) ?? { id: agent, workspaceScope: "agent", sharedPaths: [], env: {}, sandbox: AUTO },
     sees: (agent, other) => settings.config.agents[agent]?.sees.some((name) => name === "*" || name === other) ?? false,
     remove: () => rmSync(path, { recursive: true, force: true }),
   };

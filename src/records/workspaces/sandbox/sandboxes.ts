@@ -1,40 +1,15 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { extname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { AgentConfig } from "../../../contract/config.ts";
 import type { Secret } from "../../../contract/secret.ts";
 import { Failure } from "../../../kernel/failure.ts";
-import type { NewId } from "../../../kernel/ids.ts";
 import type { Place } from "../../../kernel/place-folder.ts";
 import type { Surroundings } from "../../../settings/shared-paths.ts";
 import type { WorkspaceOwner, Workspaces } from "../workspaces.ts";
-import { bubblewrapArgs, insideArgs, type OwnFiles, sandboxEnvironment } from "./bubblewrap-args.ts";
-import { controlGroup } from "./control-groups.ts";
-import { type GuardRules, guardedProxy, PUBLIC_ONLY } from "./guarded-proxy.ts";
-import { inheritedHandles } from "./inherited-handles.ts";
+import { Bubblewrap, type BubblewrapOptions, type Sandboxed, type SandboxState } from "./bubblewrap.ts";
+import { sandboxEnvironment } from "./bubblewrap-args.ts";
 import { KeptOutput } from "./kept-output.ts";
-import { lookAtSystem, type SandboxSystem, SYSTEM_PATH, shellOf } from "./probe.ts";
-import { Program, type Started } from "./program.ts";
-import {
-  type Network,
-  type RunEnd,
-  type RunRequest,
-  SANDBOX_LIMITS,
-  type SandboxKind,
-  type SandboxLimits,
-  type SandboxPlan,
-} from "./sandbox.ts";
-import { scratchFolder } from "./scratch-folder.ts";
-import { seccompFilter } from "./seccomp.ts";
-
-export interface SandboxesOptions {
-  readonly newId: NewId;
-  /** Node, for the forwarder inside. */
-  readonly node: string;
-  readonly limits?: SandboxLimits;
-  readonly bubblewrap?: string;
-  readonly guard?: GuardRules;
-}
+import { shellOf } from "./probe.ts";
+import { Program } from "./program.ts";
+import type { Network, RunEnd, RunRequest, SandboxKind, SandboxPlan } from "./sandbox.ts";
 
 /** What of an agent decides about its programs. */
 export interface SandboxOwner extends WorkspaceOwner {
@@ -42,48 +17,30 @@ export interface SandboxOwner extends WorkspaceOwner {
   readonly sandbox: NonNullable<AgentConfig["sandbox"]>;
 }
 
-/** Whether bubblewrap works here, seen by running it with the options that are used; or why not. */
-export type SandboxState =
-  | { readonly works: true; readonly isRoot: boolean; readonly boundsProcesses: boolean }
-  | { readonly works: false; readonly why: string };
-
 /** A started command. `over` never rejects once it has begun. */
 export interface Running {
   readonly output: KeptOutput;
   readonly over: Promise<RunEnd>;
   end(because: NonNullable<RunEnd["ended"]>): void;
-  endAtOnce(): void;
 }
 
 const KEPT = 1024 * 1024;
-const PROBE_MS = 10_000;
-const NOT_HERE = "sandboxes need Linux";
-const TOO_OLD = "as the administrator it needs a bubblewrap that knows --disable-userns (0.8 or later)";
-/** Puts itself into groups, then becomes the rest of its arguments. */
-const INTO_GROUPS = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 126; shift; done; shift; exec "$@"';
 
 /** Runs programs of agents, each command in a sandbox of its own. */
 export class Sandboxes {
   readonly #workspaces: Workspaces;
-  readonly #options: SandboxesOptions;
+  readonly #bubblewrap: Bubblewrap;
   readonly #running = new Set<Program>();
-  readonly #inherited = inheritedHandles();
-  #system: Promise<SandboxSystem> | undefined;
-  #folder: Promise<string> | undefined;
+  readonly #away = new Set<Promise<void>>();
   #isClosed = false;
 
-  constructor(workspaces: Workspaces, options: SandboxesOptions) {
+  constructor(workspaces: Workspaces, options: BubblewrapOptions) {
     this.#workspaces = workspaces;
-    this.#options = options;
+    this.#bubblewrap = new Bubblewrap(options);
   }
 
-  async state(): Promise<SandboxState> {
-    try {
-      const { isRoot, groups } = await this.#tried();
-      return { works: true, isRoot, boundsProcesses: !isRoot || groups.pids !== null };
-    } catch (error) {
-      return { works: false, why: (error as Error).message };
-    }
+  state(): Promise<SandboxState> {
+    return this.#bubblewrap.state();
   }
 
   /** Never less than was asked for: where bubblewrap is wanted and does not work, it is refused. */
@@ -116,22 +73,27 @@ export class Sandboxes {
   /** Starts it and leaves it running; the caller sees to its end. */
   async start(plan: SandboxPlan, command: string, kept: KeptOutput, onOutput?: (text: string) => void): Promise<Running> {
     const undo = new AsyncDisposableStack();
-    try {
-      const started = plan.kind === "none" ? this.#unsandboxed(plan, command) : await this.#sandboxed(plan, command, undo);
+    const refuseClosed = (): void => {
       if (this.#isClosed) throw new Failure("daemon.stopping", "no more programs are started");
+    };
+    try {
+      refuseClosed();
+      const started = plan.kind === "none" ? this.#unsandboxed(plan, command) : await this.#bubblewrap.sandboxed(plan, command, undo);
+      refuseClosed();
       const { hosts, ...how } = started;
-      const program = new Program(how, this.#limits, kept, onOutput);
+      const program = new Program(how, this.#bubblewrap.limits, kept, onOutput);
       this.#running.add(program);
-      const over = program.over.finally(async () => {
+      const over = program.over.finally(() => {
         this.#running.delete(program);
-        await undo.disposeAsync();
+        // Nobody waits for what is put away: the turn goes on.
+        const away = undo.disposeAsync().catch(() => {});
+        this.#away.add(away);
+        void away.then(() => this.#away.delete(away));
       });
-      over.catch(() => {});
       return {
         output: kept,
         over: over.then((end) => ({ ...end, output: kept.text, cut: kept.cut, hosts: hosts() })),
         end: (because) => program.end(because),
-        endAtOnce: () => program.endAtOnce(),
       };
     } catch (error) {
       await undo.disposeAsync();
@@ -145,97 +107,22 @@ export class Sandboxes {
     const left = [...this.#running];
     for (const program of left) program.end("stopped");
     await Promise.allSettled(left.map(({ over }) => over));
-    if (this.#folder) await rm(await this.#folder, { recursive: true, force: true });
+    await Promise.all(this.#away);
+    await this.#bubblewrap.close();
   }
 
-  get #limits(): SandboxLimits {
-    return this.#options.limits ?? SANDBOX_LIMITS;
-  }
-
-  async #sandboxed(
-    plan: SandboxPlan,
-    command: string,
-    undo: AsyncDisposableStack,
-  ): Promise<Started & { hosts(): readonly string[] | null }> {
-    const system = await this.#tried();
-    const folder = await this.#ownFolder();
-    const name = this.#options.newId();
-    let guard: OwnFiles["guard"] = null;
-    let hosts = (): readonly string[] | null => (plan.network === "none" ? [] : null);
-    if (plan.network === "guarded") {
-      const socket = join(folder, `${name}.sock`);
-      const proxy = await guardedProxy(socket, this.#options.guard ?? PUBLIC_ONLY);
-      undo.defer(() => proxy.close());
-      hosts = () => [...proxy.hosts];
-      guard = { socket, node: this.#options.node, script: forwarder() };
-    }
-    const group = await controlGroup(system.groups, name, this.#limits);
-    if (group) undo.defer(() => group.remove());
-    return { ...this.#started(system, plan, command, folder, guard, group?.procs ?? []), hosts };
-  }
-
-  #started(
-    system: SandboxSystem,
-    plan: SandboxPlan,
-    command: string,
-    folder: string,
-    guard: OwnFiles["guard"],
-    groups: readonly string[],
-  ): Started {
-    const filter = seccompFilter(process.arch);
-    const args = bubblewrapArgs(plan, system, { etc: folder, guard }, this.#limits);
-    // By a pipe: what stands on a command line can be read by everybody on this machine.
-    const pipes = [args.map((arg) => `${arg}\0`).join(""), ...(filter ? [filter] : [])];
-    const bubblewrap = [
-      this.#bubblewrap,
-      ...["--args", "3", ...(filter ? ["--seccomp", "4"] : []), "--info-fd", String(pipes.length + 3), "--"],
-      ...insideArgs(command, system.shell, system.hasPrlimit, guard, this.#limits),
-    ];
-    const wrapped = ["-c", INTO_GROUPS, "sh", ...groups, "--", ...bubblewrap];
-    return { file: "/bin/sh", args: wrapped, env: { PATH: SYSTEM_PATH }, pipes, tells: true, inherited: this.#inherited };
-  }
-
-  #unsandboxed(plan: SandboxPlan, command: string): Started & { hosts(): null } {
+  #unsandboxed(plan: SandboxPlan, command: string): Sandboxed {
     const args = ["-c", `exec 2>&1; ${command}`];
     const env = sandboxEnvironment(plan);
-    return { file: shellOf(), args, cwd: plan.workspace, env, pipes: [], tells: false, inherited: this.#inherited, hosts: () => null };
+    return {
+      file: shellOf(),
+      args,
+      cwd: plan.workspace,
+      env,
+      pipes: [],
+      tells: false,
+      inherited: this.#bubblewrap.inherited,
+      hosts: () => null,
+    };
   }
-
-  get #bubblewrap(): string {
-    return this.#options.bubblewrap ?? "bwrap";
-  }
-
-  /** Tried once; where it failed, again the next time, since somebody may have installed it. */
-  #tried(): Promise<SandboxSystem> {
-    const trying = this.#system ?? this.#try();
-    this.#system = trying;
-    trying.catch(() => {
-      if (this.#system === trying) this.#system = undefined;
-    });
-    return trying;
-  }
-
-  async #try(): Promise<SandboxSystem> {
-    if (process.platform !== "linux") throw new Error(NOT_HERE);
-    const system = await lookAtSystem(this.#bubblewrap);
-    if (system.isRoot && !system.disablesUserns) throw new Error(TOO_OLD);
-    const folder = await this.#ownFolder();
-    const workspace = await mkdtemp(join(folder, "try-"));
-    const plan: SandboxPlan = { kind: "bubblewrap", network: "none", workspace, shared: [], env: {} };
-    const program = new Program(this.#started(system, plan, "true", folder, null, []), this.#limits, new KeptOutput(4_096, 4_096));
-    const timer = setTimeout(() => program.end("timeout"), PROBE_MS);
-    const { code } = await program.over.finally(() => clearTimeout(timer));
-    await rm(workspace, { recursive: true, force: true });
-    if (code !== 0) throw new Error(`bubblewrap does not work on this machine (${program.output.text.trim() || `it ended with ${code}`})`);
-    return system;
-  }
-
-  #ownFolder(): Promise<string> {
-    this.#folder ??= scratchFolder();
-    return this.#folder;
-  }
-}
-
-function forwarder(): string {
-  return fileURLToPath(new URL(`./forward-worker${extname(import.meta.url)}`, import.meta.url));
 }
