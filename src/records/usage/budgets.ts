@@ -13,8 +13,8 @@ export interface CallToReserve extends CallPlace {
   written(agent: string, key: keyof Budget): string;
 }
 
-/** `maxOutputTokens`: how long the answer may be, so that it stays within what was reserved. */
-export type Reserved = { readonly maxOutputTokens: number } | { readonly refused: Failure };
+/** `maxOutputTokens`: how long the answer may be, where it must be shorter than it would otherwise; null: as it was asked for. */
+export type Reserved = { readonly maxOutputTokens: number | null } | { readonly refused: Failure };
 
 interface Spent extends Amount {
   /** By calls that run now. */
@@ -53,7 +53,7 @@ export class Budgets {
     const { run, step, agent, estimate } = call;
     const { root, payer } = await taskOf(tx, run, agent);
     const limits = limitsOf(agent, payer, call.budgetOf);
-    if (limits.length === 0) return { maxOutputTokens: estimate.maxOutputTokens };
+    if (limits.length === 0) return { maxOutputTokens: null };
     const priced = limits.find(({ unit }) => unit === "cost");
     if (priced && estimate.price === null) return { refused: unpriced(priced, call) };
     if (limits.some(({ scope }) => scope !== "task")) await hold(tx, `agent ${agent}`);
@@ -71,7 +71,7 @@ export class Budgets {
       values (${run}, ${step}, ${root}, ${agent}, ${tokens}, ${cost}, now_ms())
       on conflict (run_id, step) do update set root_id = excluded.root_id, agent = excluded.agent, tokens = excluded.tokens,
         cost = excluded.cost, at = excluded.at`;
-    return { maxOutputTokens: output };
+    return { maxOutputTokens: output < estimate.maxOutputTokens ? output : null };
   }
 
   /** In the transaction that records the answer. It counts as what it was, however much was reserved; untold, as what was reserved. */
