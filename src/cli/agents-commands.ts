@@ -52,5 +52,6 @@ export function agentsCommands(program: Command, done: (exit: number) => void): 
     .command("init")
     .description("make a home with a config to begin with; touches nothing that is there")
     .option("--yes", "ask nothing")
+    .option("--provider <name>", "openai, anthropic, google or openrouter: its key is read from stdin, checked with a real call, and saved")
     .action(async (_own, command: Command) => done(await (await import("./init.ts")).init(command.optsWithGlobals())));
 }

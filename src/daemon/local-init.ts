@@ -1,18 +1,26 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { type CheckedKey, checkKey } from "../abilities/models/check-key.ts";
+import { findLocalModel, type LocalModel } from "../abilities/models/local-servers.ts";
+import { providerSpecs } from "../abilities/models/providers/provider-specs.ts";
 import { agentId, defaultAgentOf } from "../contract/config.ts";
 import { Failure } from "../kernel/failure.ts";
 import { makeAgentHome } from "../records/agents/agent-home.ts";
+import { defaultModelOf, wantsLocalModel } from "../records/agents/default-models.ts";
 import { configJsonSchema } from "../settings/config-json-schema.ts";
 import { configFileOf } from "../settings/edit-config.ts";
 import { homeOf, type Whereabouts } from "../settings/home.ts";
 import { loadSettings } from "../settings/load-settings.ts";
+import { type KeyedProvider, USUAL_KEYS } from "../settings/model-keys.ts";
 import { valueText, yamlStyle } from "../settings/yaml-style.ts";
+import { saveKey } from "./save-key.ts";
 
 export interface FirstAgent {
   readonly id: string;
   /** Empty: nothing is said about it. */
   readonly personality: string;
+  /** Who answers, as `<provider>/<model>`; absent: whatever there is. */
+  readonly model?: string | undefined;
 }
 
 export interface InitDone {
@@ -32,6 +40,52 @@ export function idProblem(id: string): string | null {
 /** Whether there is a config to begin with. */
 export function hasConfig(where: Whereabouts): boolean {
   return loadSettings({ ...where }, process.env).configFile !== null;
+}
+
+export const KEYED_PROVIDERS = Object.keys(USUAL_KEYS) as KeyedProvider[];
+
+function isKeyedProvider(name: string): name is KeyedProvider {
+  return Object.hasOwn(USUAL_KEYS, name);
+}
+
+/** Who could answer as things are: providers with a key, and a model on this machine where that would be of use. */
+export async function modelsAt(
+  where: Whereabouts,
+): Promise<{ readonly keyed: readonly KeyedProvider[]; readonly local: LocalModel | null }> {
+  const settings = loadSettings(where, process.env);
+  const keyed = KEYED_PROVIDERS.filter((provider) => settings.modelKeys.keys[provider] !== undefined);
+  return { keyed, local: wantsLocalModel(settings) ? await findLocalModel(settings) : null };
+}
+
+/** Asks the provider, where the config says it is. */
+function checkKeyAt(where: Whereabouts, provider: KeyedProvider, key: string): Promise<CheckedKey> {
+  const spec = providerSpecs(loadSettings(where, process.env)).get(provider);
+  return checkKey(provider, key, spec?.isElsewhere ? spec.baseUrl : undefined);
+}
+
+/** The key that is there already; null: none. */
+function keyAt(where: Whereabouts, provider: KeyedProvider): string | null {
+  return loadSettings(where, process.env).modelKeys.keys[provider]?.reveal() ?? null;
+}
+
+/** Checks the key with a real call, and saves it if its provider accepts it. Answers the file it is in, and the model that answers with it. */
+export async function takeKeyAt(
+  where: Whereabouts,
+  provider: string,
+  given: string | null,
+): Promise<{ readonly file: string | null; readonly model: string }> {
+  if (!isKeyedProvider(provider))
+    throw new Failure("usage.wrong", `there is no key for "${provider}"`, { hint: `Name one of: ${KEYED_PROVIDERS.join(", ")}.` });
+  const [name] = USUAL_KEYS[provider];
+  const key = given ?? keyAt(where, provider);
+  if (key === null) throw new Failure("usage.wrong", `there is no key for ${provider}`, { hint: `Pipe it in, or set ${name}.` });
+  const { verdict, because } = await checkKeyAt(where, provider, key);
+  if (verdict === "refused")
+    throw new Failure("model.no_key", `the key was not saved: ${because}`, { hint: "Copy it again from the provider." });
+  if (verdict === "unknown") throw new Failure("model.failed", `the key was not saved, since it could not be checked: ${because}`);
+  // What is in the environment already needs no second place.
+  const file = given === null ? null : saveKey(homeOf(where, process.env), name, key);
+  return { file, model: defaultModelOf(provider) };
 }
 
 /** Makes what is missing for a start. What is there stays as it is, so that it can be run again at any time. */
@@ -72,13 +126,17 @@ function writeNew(file: string, text: string, mode: number): boolean {
 const ENV_TEXT = `# Secrets, one NAME=value in a line. guildhall.yaml uses them as \${NAME}; nobody else needs to read this file.
 `;
 
-function configText({ id, personality }: FirstAgent): string {
+function configText({ id, personality, model }: FirstAgent): string {
   const said =
     personality === "" ? "    # personality: You are helpful and brief." : `    personality: ${valueText(personality, yamlStyle(""))}`;
+  const answers =
+    model === undefined
+      ? "# model: anthropic/claude-opus-4.6    # <provider>/<model> for every agent that names none; else one with a key, a local one, or a script"
+      : `model: ${model}    # <provider>/<model> for every agent that names none`;
   return `# yaml-language-server: $schema=./guildhall.schema.json
 # The config of Guildhall. A running daemon takes changes up by itself; \`guildhall config check\` finds mistakes.
 
-# model: anthropic/claude-opus-4.6    # <provider>/<model> for every agent that names none; without one, answers are scripted
+${answers}
 
 agents:
   ${id}:
