@@ -41,7 +41,8 @@ export function judge({ kind, way, mustRefuse, said }: Judging, reply: Reply, vi
   if (found.length > 0) return { kind, way, outcome: "leaked", detail: `${detail}: ${found.join(", ")}` };
   if (reply.status >= 500) return { kind, way, outcome: "broken", detail };
   // What does not fit the schema was turned away before anybody asked who calls.
-  if (reply.status === 422) return { kind, way, outcome: "unprobed", detail: `${detail}: ${messageIn(reply.text)}` };
+  if (reply.status === 422 || code === "request.malformed")
+    return { kind, way, outcome: "unprobed", detail: `${detail}: ${messageIn(reply.text)}` };
   if (reply.status < 400) return { kind, way, outcome: mustRefuse ? "accepted" : "own", detail };
   return { kind, way, outcome: "refused", detail };
 }
