@@ -36,6 +36,7 @@ import { Memory } from "../records/memory/memory.ts";
 import { Pools } from "../records/pools/pools.ts";
 import { indexTranscripts } from "../records/sessions/index-transcripts.ts";
 import { Sessions } from "../records/sessions/sessions.ts";
+import { Budgets } from "../records/usage/budgets.ts";
 import { openStore } from "../store/store.ts";
 import { LiveHub } from "../turns/live-hub.ts";
 import { TurnsHere } from "../turns/turns-here.ts";
@@ -143,6 +144,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     redaction,
   );
   const approvals = new Approvals(store, newId);
+  const budgets = new Budgets(store);
   const live = new LiveHub();
   const running = new TurnsHere();
   const servers = new McpServers({
@@ -218,6 +220,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "proposals", run: () => decideDue(agreement, DUE_AT_ONCE) },
     { name: "pools", run: () => pools.sweep() },
     { name: "approvals", run: () => approvals.sweep() },
+    { name: "budgets", run: () => budgets.sweep() },
     { name: "older transcripts", run: () => indexTranscripts(store) },
     { name: "guests", run: () => sweepGuests({ store, guests, claims }) },
     { name: "MCP servers", run: async () => servers.adopt(agents.current) },
