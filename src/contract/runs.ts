@@ -58,6 +58,8 @@ export const runSteps = z.object({
   input: z.string(),
   from: z.string(),
   startedAt: z.number().nullable(),
+  /** What the turn carries, from its beginning and from what it has done. */
+  labels,
   steps: z.array(runStep),
   approvals: z.array(approval),
 });

@@ -28,6 +28,7 @@ import { poolsRoutes } from "./pools-routes.ts";
 import { proposalsRoutes } from "./proposals-routes.ts";
 import type { Route } from "./route.ts";
 import { routingRoutes } from "./routing-routes.ts";
+import { runContextRoutes } from "./run-context-routes.ts";
 import { runsRoutes } from "./runs-routes.ts";
 import { type SessionsParts, sessionsRoutes } from "./sessions-routes.ts";
 import { type SystemParts, systemRoutes } from "./system-routes.ts";
@@ -60,6 +61,7 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...systemRoutes(parts),
     ...messageRoutes(store, accept, live),
     ...runsRoutes(store, parts.approvals),
+    ...runContextRoutes(store),
     ...sessionsRoutes(parts),
     ...memoryRoutes(new Memory(store, parts.newId)),
     ...approvalsRoutes(parts.store, parts.approvals),

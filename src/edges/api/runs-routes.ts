@@ -3,6 +3,7 @@ import { isOver } from "../../contract/wire.ts";
 import type { Approvals } from "../../records/access/approvals.ts";
 import type { CallRecord } from "../../records/journal/calls.ts";
 import { readOpenCalls } from "../../records/journal/open-calls.ts";
+import { labelsOfRuns } from "../../records/journal/run-labels.ts";
 import { readSteps, type Step } from "../../records/journal/steps.ts";
 import { readAsked, readOpenRuns } from "../../records/sessions/open-runs.ts";
 import { usageOfRun } from "../../records/usage/usage.ts";
@@ -46,11 +47,15 @@ export function runsRoutes(store: Store, approvals: Approvals): Route[] {
       answers: { 200: runSteps },
       handle: async ({ caller, params }) => {
         const run = await visibleRun(store, caller, params.id);
-        const [asked, steps] = await Promise.all([readAsked(store.read, run.id), readSteps(store.read, run.id)]);
+        const [asked, steps, labels] = await Promise.all([
+          readAsked(store.read, run.id),
+          readSteps(store.read, run.id),
+          labelsOfRuns(store.read, [run.id]),
+        ]);
         const calls = steps.flatMap((step) => (step.kind === "response" ? step.calls : []));
         const questions = await approvals.these(calls.flatMap((call) => call.approval ?? []));
         const over = isOver(run.status);
-        return { status: 200, body: { run, ...asked, steps: steps.map((step) => told(step, over)), approvals: questions } };
+        return { status: 200, body: { run, ...asked, labels, steps: steps.map((step) => told(step, over)), approvals: questions } };
       },
     }),
   ];

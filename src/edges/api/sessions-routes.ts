@@ -76,7 +76,7 @@ export function sessionsRoutes({ store, sessions, running, whereTo }: SessionsPa
           status: 200,
           body: await stopRunIn(store, tx, params.id, caller.name),
         }));
-        running.stop(params.id);
+        running.stop(answer.body.mergedInto ?? answer.body.id);
         return answer;
       },
     }),
