@@ -2,29 +2,44 @@ import { join } from "node:path";
 import { wakeHeldTurns } from "../acts/hold-turn.ts";
 import { restartTurns } from "../acts/restart-turns.ts";
 import type { AgentControl } from "../edges/api/agents-routes.ts";
-import { asFailure, isFailure } from "../kernel/failure.ts";
+import { asFailure, Failure, isFailure } from "../kernel/failure.ts";
 import type { Agent } from "../records/agents/agent.ts";
 import { editsToSetState, refuseUnknown } from "../records/agents/agent-edits.ts";
-import { detailsOf, openTurns, viewAll, viewOf } from "../records/agents/agent-view.ts";
+import { detailsOf, openTurns, type ProblemOf, viewAll, viewOf } from "../records/agents/agent-view.ts";
 import { ConfigRevisions } from "../records/agents/config-revisions.ts";
 import { Personalities } from "../records/agents/personality.ts";
 import { AgentRegistry } from "../records/agents/registry.ts";
 import { standstillOf } from "../records/agents/standstill.ts";
 import { configFileOf, editConfig } from "../settings/edit-config.ts";
+import { givenSettings } from "../settings/given-settings.ts";
 import { homeOf, type Whereabouts } from "../settings/home.ts";
 import { loadSettings, loadSettingsAside, type Settings } from "../settings/load-settings.ts";
 import { type FileLooks, looksOf, watchFiles } from "../settings/watch-files.ts";
+import { tellDefault } from "./local-models.ts";
 import { Reload, type ReloadParts, refuseEmptied, storeRevision, tellQuarantined, tellWarnings } from "./reload.ts";
 
+/** Where a config comes from: a file, or the program around us. */
+export interface ConfigSource extends Whereabouts {
+  /** Instead of a file. It never changes. */
+  readonly given?: object | undefined;
+}
+
 /** The files whose change is a reason to look again. */
-function watchedFiles(where: Whereabouts): string[] {
-  return [configFileOf(where, process.env), join(homeOf(where, process.env), ".env")];
+function watchedFiles(where: ConfigSource): string[] {
+  return where.given ? [] : [configFileOf(where, process.env), join(homeOf(where, process.env), ".env")];
 }
 
 /** Reads the settings, and how their files looked just before. */
-export function loadWatched(where: Whereabouts): { readonly settings: Settings; readonly looks: FileLooks } {
+export function loadWatched(
+  where: ConfigSource,
+  knownTools: readonly string[] = [],
+): { readonly settings: Settings; readonly looks: FileLooks } {
   const looks = looksOf(watchedFiles(where));
-  return { settings: loadSettings(where, process.env), looks };
+  const { given } = where;
+  return {
+    settings: given ? givenSettings(given, where, process.env, knownTools) : loadSettings(where, process.env, { knownTools }),
+    looks,
+  };
 }
 
 type TenantParts = Omit<ReloadParts, "revisions" | "load" | "looks" | "configFile">;
@@ -33,13 +48,13 @@ type TenantParts = Omit<ReloadParts, "revisions" | "load" | "looks" | "configFil
 export class Tenants {
   readonly agents: AgentRegistry;
   readonly personalities: Personalities;
-  readonly #where: Whereabouts;
+  readonly #where: ConfigSource;
   readonly #looks: FileLooks;
   readonly #parts: ReloadParts;
   readonly #reload: Reload;
   readonly #watching = new AbortController();
 
-  private constructor(where: Whereabouts, looks: FileLooks, parts: ReloadParts, agents: AgentRegistry, home: string) {
+  private constructor(where: ConfigSource, looks: FileLooks, parts: ReloadParts, agents: AgentRegistry, home: string) {
     this.#where = where;
     this.#looks = looks;
     this.#parts = parts;
@@ -49,25 +64,42 @@ export class Tenants {
   }
 
   /** `looks`: of the watched files, before the settings were read from them. */
-  static async open(where: Whereabouts, looks: FileLooks, settings: Settings, given: TenantParts): Promise<Tenants> {
+  static async open(where: ConfigSource, looks: FileLooks, settings: Settings, given: TenantParts): Promise<Tenants> {
     const parts: ReloadParts = {
       ...given,
       revisions: new ConfigRevisions(given.store),
       configFile: configFileOf(where, process.env),
       load: async () => {
-        const settings = await loadSettingsAside(where, process.env);
-        return given.observe?.settings(settings) ?? settings;
+        const { toolNames: knownTools = [] } = given;
+        const settings = where.given
+          ? givenSettings(where.given, where, process.env, knownTools)
+          : await loadSettingsAside(where, process.env, { knownTools });
+        const observed = given.observe?.settings(settings) ?? settings;
+        return given.local?.in(observed) ?? observed;
       },
       looks: () => looksOf(watchedFiles(where)),
     };
     const first = await storeRevision(parts, settings, ["as it was when the daemon started"]);
     tellQuarantined(given.log, settings);
     tellWarnings(given.log, settings);
+    tellDefault(given.log, settings);
     return new Tenants(where, looks, parts, new AgentRegistry(first), settings.home);
+  }
+
+  /** What was found on this machine meanwhile is the default from now on. */
+  async takeUpLocal(found: Promise<string | null>): Promise<void> {
+    const name = await found;
+    if (name === null || this.agents.current.settings.modelKeys.localModel === name || this.#watching.signal.aborted) return;
+    await this.#reload
+      .now()
+      .catch((error: unknown) =>
+        this.#parts.log.warn("the model on this machine was not taken up", { model: name, code: asFailure(error).code }),
+      );
   }
 
   /** From now on a change of the files is noticed. */
   watch(): void {
+    if (this.#where.given) return;
     const { signal } = this.#watching;
     void watchFiles(watchedFiles(this.#where), this.#looks, () => this.#reload.changed(signal), signal);
   }
@@ -88,17 +120,24 @@ export class Tenants {
   }
 
   /** `letGo`: stops at once what was taken from this node. */
-  control(letGo: () => Promise<void>): AgentControl {
+  control(letGo: () => Promise<void>, problemOf: ProblemOf = () => null): AgentControl {
     const { store, revisions } = this.#parts;
     const counts = () => openTurns(store.read);
-    const view = async (id: string) => viewOf(this.#known(id), await counts());
+    const view = async (id: string) => {
+      const agent = this.#known(id);
+      return viewOf(agent, await counts(), problemOf(agent));
+    };
     return {
-      list: async () => ({ agents: viewAll(this.agents.current, await counts()), revision: this.agents.current.number }),
+      list: async () => ({ agents: viewAll(this.agents.current, await counts(), problemOf), revision: this.agents.current.number }),
       details: async (id) => {
         const agent = this.#known(id);
-        return detailsOf(agent, this.agents.current, await counts(), await this.personalities.of(agent));
+        return detailsOf(agent, this.agents.current, await counts(), await this.personalities.of(agent), problemOf(agent));
       },
       setState: async (id, state) => {
+        if (this.#where.given)
+          throw new Failure("config.unwritable", "the config was handed in by the program around the daemon, and stands in no file", {
+            hint: "Change it where the program makes it, and start it again.",
+          });
         await editConfig(this.#where, process.env, (now) => {
           refuseEmptied(now, this.agents.current.settings);
           return editsToSetState(now, id, state);
