@@ -7,7 +7,10 @@ export type Answer = (request: IncomingMessage, response: ServerResponse) => voi
 export class WebServers {
   readonly #servers: Server[] = [];
 
-  async start(answer: Answer): Promise<{ readonly port: number; readonly asked: string[]; readonly connections: () => number }> {
+  async start(
+    answer: Answer,
+    address = "127.0.0.1",
+  ): Promise<{ readonly port: number; readonly asked: string[]; readonly connections: () => number }> {
     const asked: string[] = [];
     let connections = 0;
     const server = createServer((request, response) => {
@@ -16,7 +19,7 @@ export class WebServers {
     });
     server.on("connection", () => connections++);
     this.#servers.push(server);
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) => server.listen(0, address, resolve));
     return { port: (server.address() as AddressInfo).port, asked, connections: () => connections };
   }
 

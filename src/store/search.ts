@@ -25,6 +25,10 @@ export interface SearchRequest {
   readonly exactly?: readonly Scope[];
   readonly text: string;
   readonly limit: number;
+  /** A word that must be there whatever else is. With a rare one a search among many documents looks at few, which scopes alone cannot do. */
+  readonly require?: string;
+  /** False: the newest first, without score and snippet. To weigh a word SQLite looks at everything that has it, in every scope. */
+  readonly ranked?: boolean;
   /** `all` (default): every word; `any`: at least one; `operators`: the text is in the query syntax. */
   readonly match?: "all" | "any" | "operators";
 }
@@ -82,8 +86,11 @@ export class Search {
   /** `reads`: the open transaction, where what is found decides about a write. */
   async find(request: SearchRequest, reads: Reads = this.#engine.reads): Promise<SearchHit[]> {
     const match = request.match ?? "all";
-    const node = match === "operators" ? operatorQuery(request.text) : plainQuery(request.text, match);
+    const wanted = match === "operators" ? operatorQuery(request.text) : plainQuery(request.text, match);
+    const required = request.require === undefined ? null : plainQuery(request.require, "all");
+    const node: SearchNode | null = wanted && required ? { is: "and", parts: [required, wanted] } : wanted;
     if (!node || (request.scopes.length === 0 && !request.exactly?.length)) return [];
+    if (request.ranked === false) return this.#newest(reads, node, request.collection, within(request), request.limit);
     const rows = await this.#rows(reads, node, request.collection, within(request), request.limit);
     const words = new Set(termsOf(request.text));
     const slice = new TimeSlice();
@@ -94,6 +101,17 @@ export class Search {
       hits.push({ id: row.id, score: row.score, snippet: snippetOf(row.body, words), at: row.at });
     }
     return hits;
+  }
+
+  #newest(reads: Reads, node: SearchNode, collection: string, scopes: SqlFragment, limit: number): Promise<SearchHit[]> {
+    if (this.#engine.dialect.name === "postgres") {
+      return reads.all<SearchHit>`select id, 0 as score, '' as snippet, at from documents
+        where terms @@ cast(${toTsquery(node)} as tsquery) and collection = ${collection} and ${scopes} order by at desc, doc desc limit ${limit}`;
+    }
+    return reads.all<SearchHit>`select id, 0 as score, '' as snippet, at from document_terms
+      join documents on documents.doc = document_terms.rowid
+      where document_terms match ${toFts5(node)} and collection = ${collection} and ${scopes}
+      order by at desc, documents.doc desc limit ${limit}`;
   }
 
   #rows(reads: Reads, node: SearchNode, collection: string, scopes: SqlFragment, limit: number): Promise<HitRow[]> {

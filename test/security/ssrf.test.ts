@@ -124,11 +124,16 @@ describe("nothing private is asked (ASI02)", () => {
     expect([asked, secret.connections()]).toEqual([["rebind.example"], 0]);
   });
 
-  test("the connection goes to the checked address whatever the machine's own resolver says", async () => {
-    const { resolve, asked } = names({ "site.example": [["127.0.0.1"], ["127.0.0.9"]] });
-    const answer = await fetchGuarded(`http://site.example:${secret.port}/`, { resolve, privateHosts: ["site.example"] });
-    expect([Buffer.from(answer.bytes).toString(), asked]).toEqual(["SECRET", ["site.example"]]);
-  });
+  // Elsewhere a machine has one loopback address only.
+  test.skipIf(process.platform !== "linux")(
+    "the connection goes to the checked address whatever the machine's own resolver says",
+    async () => {
+      const site = await servers.start((_request, response) => response.end("checked"), "127.0.0.2");
+      const { resolve, asked } = names({ localhost: [["127.0.0.2"], ["127.0.0.1"]] });
+      const answer = await fetchGuarded(`http://localhost:${site.port}/`, { resolve, privateHosts: ["localhost"] });
+      expect([Buffer.from(answer.bytes).toString(), asked]).toEqual(["checked", ["localhost"]]);
+    },
+  );
 
   describe("redirects are checked like the first address", () => {
     const redirects = async (locations: (port: number) => readonly string[]): Promise<void> => {

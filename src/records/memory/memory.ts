@@ -9,11 +9,14 @@ import type { Reads, Tx } from "../../store/engine.ts";
 import { scopeKey } from "../../store/keys.ts";
 import { code, SqlFragment, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
+import { bestFirst } from "./best-first.ts";
 import { findNote, NOTE_COLUMNS, type NoteRow, noteOf, readNotes, visibleTo } from "./note-rows.ts";
 import { type Circle, circleOf, countedScope, type Standpoint, scopeOfNote, scopesFrom } from "./standpoint.ts";
 
 /** Where notes are found by their words. */
 const NOTE_DOCUMENTS = "memory";
+/** Of notes that fit, how many are weighed against each other. */
+const WEIGHED = 200;
 
 export interface MemoryLimits {
   /** Of one note. */
@@ -68,7 +71,7 @@ export class Memory {
     await tx.run`insert into memories (id, agent, circle, person, place, scope, counted_in, body, hash, labels, pinned, run_id, created_at)
       values (${id}, ${agent}, ${circle}, ${circle === "all" ? "" : person}, ${JSON.stringify(placeOf(standpoint))}, ${key}, ${counted}, ${text}, ${hash},
         ${labels.join(" ")}, ${pinned ? 1 : 0}, ${run}, now_ms())`;
-    await this.#store.search.put(tx, { collection: NOTE_DOCUMENTS, id, scope, text });
+    await this.#store.search.put(tx, { collection: NOTE_DOCUMENTS, id, scope, text: `${text} ${markOf(agent)} ${ANY_MARK}` });
     await this.#store.ledger.append(tx, {
       type: "memory.saved",
       actor: agent,
@@ -78,7 +81,7 @@ export class Memory {
     return { id, known: false };
   }
 
-  /** The best first: those with every word, or with any of them. */
+  /** The best first, of the newest that have every word, or any of them. */
   async search(
     standpoint: Standpoint,
     text: string,
@@ -86,11 +89,15 @@ export class Memory {
     match: "all" | "any",
     reads: Reads = this.#store.read,
   ): Promise<Note[]> {
-    const hits = await this.#store.search.find({ collection: NOTE_DOCUMENTS, scopes: scopesFrom(standpoint), text, limit, match }, reads);
-    return readNotes(
+    const scopes = scopesFrom(standpoint);
+    const require = markOf(standpoint.agent);
+    const request = { collection: NOTE_DOCUMENTS, scopes, require, text, limit: WEIGHED, match, ranked: false };
+    const hits = await this.#store.search.find(request, reads);
+    const notes = await readNotes(
       reads,
       hits.map(({ id }) => id),
     );
+    return bestFirst(notes, text).slice(0, limit);
   }
 
   /** Those that every turn here is told, the newest first. */
@@ -128,7 +135,8 @@ export class Memory {
     if (!sees && (caller.kind !== "agent" || (agent !== undefined && agent !== caller.name))) return [];
     const whose = sees ? agent : caller.name;
     const scopes: Scope[] = [whose === undefined ? ["agent"] : ["agent", whose]];
-    const hits = await this.#store.search.find({ collection: NOTE_DOCUMENTS, scopes, text: q, limit });
+    const require = whose === undefined ? ANY_MARK : markOf(whose);
+    const hits = await this.#store.search.find({ collection: NOTE_DOCUMENTS, scopes, require, text: q, limit });
     return readNotes(
       this.#store.read,
       hits.map(({ id }) => id),
@@ -165,6 +173,16 @@ export class Memory {
     });
     return noteOf(found);
   }
+}
+
+/**
+ * Words that notes have and nothing else: every turn looks for notes, and without them it would look at each thing ever said with the
+ * same words. Not a right: whose they are is in the scope.
+ */
+const ANY_MARK = "notesofagents0";
+
+function markOf(agent: string): string {
+  return `noteof0${sha256(agent).slice(0, 16)}`;
 }
 
 /** One more, unless it is one too many: decided by the database while it holds the line. */

@@ -83,6 +83,8 @@ function forgetTool(memory: Memory): Tool {
       query: text(1_000).optional().describe("Instead of an id."),
     }),
     effect: "keyed",
+    // For good: a page that says so is no reason.
+    consequential: true,
     runIn: async (tx, { id, query }, context): Promise<ToolOutcome> => {
       if ((id === undefined) === (query === undefined))
         throw new Failure("tool.bad_arguments", "memory_forget: expected either an id or a query");
