@@ -133,5 +133,5 @@ function sorted(mail: readonly MailToAck[]): readonly MailToAck[] {
 }
 
 function unlessStale(error: unknown): void {
-  if (!isFailure(error, "mail.stale") && !isFailure(error, "request.not_found")) throw error;
+  if (!isFailure(error) || !["mail.stale", "request.not_found", "request.forbidden"].includes(error.code)) throw error;
 }

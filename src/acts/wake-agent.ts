@@ -1,11 +1,13 @@
 import type { SentMail } from "../contract/mail.ts";
 import { isOver } from "../contract/wire.ts";
+import { ANY_ARGUMENTS, mayCall } from "../deciders/policy/may-call.ts";
 import type { Address } from "../deciders/routing/address.ts";
 import type { RouteDecision } from "../deciders/routing/route.ts";
 import { sessionKey } from "../deciders/routing/session-key.ts";
 import type { NewId } from "../kernel/ids.ts";
 import type { Agent } from "../records/agents/agent.ts";
 import type { AgentRegistry } from "../records/agents/registry.ts";
+import type { Revision } from "../records/agents/revision.ts";
 import { refuses, standstillOf } from "../records/agents/standstill.ts";
 import { holdWakes, noteWake, stillWaits, type WaitingWake, type WakeState, waitingWakes } from "../records/mailbox/wakes.ts";
 import { addRun, readRun } from "../records/sessions/runs.ts";
@@ -44,7 +46,7 @@ export type Woken = NonNullable<SentMail["woken"]>;
  * for all that goes back to one message: two agents that wake each other come to an end. The mail is stored by now, its mailbox locked.
  */
 export async function wakeForMailIn(parts: WakeParts, tx: Tx, mail: WaitingWake): Promise<Woken> {
-  const able = recipients(parts.agents.current.agents, mail.to);
+  const able = recipients(parts.agents.current, mail.to);
   if (able.length === 0) return "nobody";
   const states = await holdWakes(parts.store.dialect, tx, able);
   for (const { run } of states) if (run !== null && (await isWaiting(tx, run))) return "waiting";
@@ -64,19 +66,25 @@ export async function wakeForWaitingMail(parts: WakeParts): Promise<number> {
   const { store } = parts;
   let started = 0;
   for (const mail of await waitingWakes(store.read)) {
-    if (recipients(parts.agents.current.agents, mail.to).length === 0) continue;
+    if (recipients(parts.agents.current, mail.to).length === 0) continue;
     const wake = async (tx: Tx): Promise<Woken> => ((await stillWaits(tx, mail.id)) ? wakeForMailIn(parts, tx, mail) : "nobody");
     if ((await store.transact("wake for mail", wake, "locked")) === "started") started++;
   }
   return started;
 }
 
-/** By name. Who only pauses is woken where nobody else can be: its turn waits for it. */
-function recipients(agents: ReadonlyMap<string, Agent>, to: string): string[] {
+/**
+ * By name. Who only pauses is woken where nobody else can be: its turn waits for it. Who may not read mail is not: the mail would lie there
+ * after the turn as before.
+ */
+function recipients({ agents, policy }: Revision, to: string): string[] {
   const addressed = to.startsWith(ROLE)
     ? [...agents.values()].filter(({ roles }) => roles.includes(to.slice(ROLE.length)))
     : [...(agents.has(to) ? [agents.get(to) as Agent] : [])];
-  const standing = addressed.map((agent) => ({ id: agent.id, standstill: standstillOf(agent) }));
+  // Of one that pauses the rules allow nothing now, whatever they will say then.
+  const reads = ({ grant, state }: Agent): boolean =>
+    state !== "active" || mayCall({ grant, current: policy, tool: "mail_read", args: ANY_ARGUMENTS }).verdict !== "deny";
+  const standing = addressed.filter(reads).map((agent) => ({ id: agent.id, standstill: standstillOf(agent) }));
   const taking = standing.filter(({ standstill }) => standstill === null || !refuses(standstill));
   const active = taking.filter(({ standstill }) => standstill === null);
   return (active.length > 0 ? active : taking).map(({ id }) => id).sort();

@@ -93,6 +93,9 @@ describe.each(PLACES)("mail in turns on %s", (_name, makePlace) => {
     expect(await states()).toEqual(["leased"]);
     await ack(second.caller, again);
     expect(await states()).toEqual(["acked"]);
+    await ack({ ...first.caller, roles: [] }, opened);
+    await giveBack(first.caller, opened);
+    expect(await states()).toEqual(["acked"]);
   });
 
   test("an agent may ack by itself what opened its turn", async () => {
@@ -162,10 +165,7 @@ describe.each(PLACES)("mail in turns on %s", (_name, makePlace) => {
     const opened = await open((await house.turnOf("ada")).caller);
     expect(withMail(context, opened)).toEqual({
       ...context,
-      recalled: [
-        { name: "memory", text: "m" },
-        expect.objectContaining({ name: "mail", text: opened.text, fleeting: true }),
-      ],
+      recalled: [{ name: "memory", text: "m" }, expect.objectContaining({ name: "mail", text: opened.text, fleeting: true })],
       mail: opened.mail,
       labels: ["external"],
     });

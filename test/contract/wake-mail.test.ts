@@ -27,6 +27,7 @@ describe.each(PLACES)("mail that starts turns on %s", (_name, makePlace) => {
       ben: { roles: ["engineer"] },
       old: { state: "archived", roles: ["retired"] },
       ill: { state: "paused", roles: ["resting"] },
+      deaf: { tools: { profile: "full", deny: ["mail_read"] } },
     });
   });
   afterEach(() => place.remove());
@@ -57,9 +58,9 @@ describe.each(PLACES)("mail that starts turns on %s", (_name, makePlace) => {
     expect((await readRun(store.read, turn.run.id))?.status).toBe("completed");
   });
 
-  test("plain mail starts none, and mail to a guest, an archived agent or an unknown role wakes nobody", async () => {
+  test("plain mail starts none, and mail to a guest, an archived agent, one that may not read it or an unknown role wakes nobody", async () => {
     expect(await wake("ada", OPERATOR, { wake: false })).not.toHaveProperty("woken");
-    for (const to of ["eve", "old", "role:retired", "role:nobody", "operator"]) expect((await wake(to)).woken).toBe("nobody");
+    for (const to of ["eve", "deaf", "old", "role:retired", "role:nobody", "operator"]) expect((await wake(to)).woken).toBe("nobody");
     expect(await waiting()).toEqual([]);
     expect(await sweep()).toBe(0);
   });
