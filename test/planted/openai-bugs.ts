@@ -1,0 +1,125 @@
+import type { PlantedBug } from "./bugs.ts";
+
+const OPENAI = "src/edges/api/openai";
+const client = { tests: ["test/scenarios/openai-client.test.ts"] };
+const terminal = { tests: ["test/scenarios/looking-at-turns.test.ts"] };
+
+/** Bugs in OpenAI's API, in what is seen of turns, and in the chat. */
+export const OPENAI_BUGS: readonly PlantedBug[] = [
+  {
+    name: "a token of one agent uses every agent as a model",
+    file: `${OPENAI}/ask-agent.ts`,
+    from: 'caller.kind === "agent" && caller.name !== agent',
+    to: 'caller.kind === "guest" && caller.name !== agent',
+    ...client,
+    filter: "a token of an agent",
+  },
+  {
+    name: "whoever chooses another's idempotency key reads another's answer",
+    file: `${OPENAI}/ask-agent.ts`,
+    from: "canonicalJson([caller.kind, caller.name, path, key])",
+    to: "canonicalJson([path, key])",
+    ...client,
+    filter: "the same key",
+  },
+  {
+    name: "another request under the same key is answered as the first one",
+    file: `${OPENAI}/ask-agent.ts`,
+    from: "?.request?.hash !== request.hash",
+    to: "?.request?.hash === undefined",
+    ...client,
+    filter: "the same key",
+  },
+  {
+    name: "whoever closes the connection ends the run",
+    file: `${OPENAI}/ask-agent.ts`,
+    from: 'if (headers.get(ON_CLOSE_HEADER) !== "stop") return;',
+    to: "",
+    ...client,
+    filter: "whoever leaves",
+  },
+  {
+    name: "a response of another agent can be gone on from",
+    file: `${OPENAI}/responses.ts`,
+    from: " || run?.agent !== agent || run.status",
+    to: " || run?.status",
+    ...client,
+    filter: "responses: an answer",
+  },
+  {
+    name: "a stream does not tell that the answer was given anew in other words",
+    file: `${OPENAI}/chat-completions.ts`,
+    from: "  if (spoken.spoiled) return send({ data: openAiError(startedAgain(run)).body });\n",
+    to: "",
+    ...client,
+    filter: "breaks off",
+  },
+  {
+    name: "an answer that begins anew is sent twice",
+    file: `${OPENAI}/spoken.ts`,
+    from: 'if (chunk.kind === "restart") this.#said = "";',
+    to: 'if (chunk.kind === "restart") this.#sent = this.#said = "";',
+    tests: [`${OPENAI}/spoken.test.ts`],
+  },
+  {
+    name: "a request may bring as many messages as it likes",
+    file: "src/contract/openai.ts",
+    from: "const MAX_MESSAGES = 2_000;",
+    to: "const MAX_MESSAGES = 2_000_000;",
+    ...client,
+    filter: "errors are those",
+  },
+  {
+    name: "a request may bring as many tools as it likes",
+    file: "src/contract/openai.ts",
+    from: "const MAX_TOOLS = 128;",
+    to: "const MAX_TOOLS = 128_000;",
+    ...client,
+    filter: "errors are those",
+  },
+  {
+    name: "a request may be as large as the space for all of them",
+    file: `${OPENAI}/openai-routes.ts`,
+    from: "const MAX_BYTES = 8 * 1024 * 1024;",
+    to: "const MAX_BYTES = 64 * 1024 * 1024;",
+    ...client,
+    filter: "errors are those",
+  },
+  {
+    name: "a conversation that came with its message is kept as a session's",
+    file: "src/acts/commit-turn.ts",
+    from: "if (!run.request?.messages) await appendTranscript(",
+    to: "await appendTranscript(",
+    tests: ["test/contract/brought-conversations.test.ts"],
+  },
+  {
+    name: "what is kept of a running turn grows with all it shows",
+    file: "src/turns/live-feed.ts",
+    from: "const MAX_CHUNKS = 300;",
+    to: "const MAX_CHUNKS = 300_000;",
+    tests: ["src/turns/live-hub.test.ts"],
+  },
+  {
+    name: "an attempt that is over is kept for ever by what it still says",
+    file: "src/turns/live-hub.ts",
+    from: "if (!channel?.past) return;",
+    to: "if (!channel) return;\n    channel.past ??= new LiveFeed();",
+    tests: ["src/turns/live-hub.test.ts"],
+  },
+  {
+    name: "an agent sees the turns of others",
+    file: "src/edges/api/visible-run.ts",
+    from: '!found || (caller.kind === "agent" && found.agent !== caller.name)',
+    to: "!found",
+    ...terminal,
+    filter: "an agent sees its own",
+  },
+  {
+    name: "no at the terminal is yes",
+    file: "src/cli/chat-approvals.ts",
+    from: 'NO.test(answer) ? "deny" : undefined',
+    to: 'NO.test(answer) ? "approve" : undefined',
+    ...terminal,
+    filter: "asked in place",
+  },
+];
