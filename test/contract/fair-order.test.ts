@@ -126,11 +126,26 @@ describe.each(PLACES)("tenants that wait for each other on %s", (_name, makePlac
     );
   });
 
-  test("many who send at once for one tenant do not push another aside", async () => {
-    await Promise.all(Array.from({ length: 40 }, () => send("loud", 1)));
+  // On SQLite a transaction is alone.
+  test.skipIf(makePlace.name === "sqlitePlace")("many who send at once for one tenant do not push another aside", async () => {
+    const together = 6;
+    for (let round = 0; round < 5; round++) {
+      let added = 0;
+      const all = Promise.withResolvers<void>();
+      const sendOne = () =>
+        store.transact(
+          "send",
+          async (tx) => {
+            await store.queue.enqueue(tx, { kind: "turn", payload: "loud", tenant: { name: "loud", weight: 1 } });
+            if (++added === together) all.resolve();
+            await all.promise;
+          },
+          "locked",
+        );
+      await Promise.all(Array.from({ length: together }, sendOne));
+    }
     await send("quiet", 10);
-    const served = await serve(20);
-    expect(times(served, "quiet")).toBeGreaterThanOrEqual(9);
+    expect(times(await serve(20), "quiet")).toBeGreaterThanOrEqual(9);
   });
 
   test("turns that were held all come back in line, not in front of everybody", async () => {
