@@ -68,6 +68,6 @@ export const ROUTING_BUGS: readonly PlantedBug[] = [
     file: "src/acts/admit-message.ts",
     from: "data: { agent, tier, binding, because, sessionKey },",
     to: "data: { ...decision, sessionKey },",
-    tests: ["src/acts/acts.test.ts"],
+    tests: ["test/acts.test.ts"],
   },
 ];
