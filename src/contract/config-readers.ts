@@ -12,21 +12,26 @@ const awaited = (means: string, awaits: string): ConfigReader => ({ means, readB
 
 const CHANNELS = "channels to chat platforms; messages come over HTTP so far";
 const DELEGATION = "delegation between agents";
-const SANDBOX = "tools that run programs";
-const BUDGETS = "budgets";
 
 /** What an agent says for itself, and all agents together where it does not. */
 const inherited = {
-  model: read("The model that answers, as <provider>/<model>.", "drivers/dispatch", "drivers/intake", "daemon"),
+  model: read(
+    "The model that answers, as <provider>/<model>; of a list, the next where one cannot.",
+    "abilities/models",
+    "drivers/dispatch",
+    "drivers/intake",
+    "daemon",
+  ),
   max_steps: awaited("How often a turn may ask its model before it must end.", "turns with tools"),
   personality: read("What the model is told about itself.", "records/agents"),
   tools: read("What may be called: a profile, a list, or {profile, also_allow, allow, deny, ask}.", "deciders/policy"),
-  budget: awaited("How much may be spent.", BUDGETS),
-  sandbox: awaited("Where programs run: auto, bubblewrap or none.", SANDBOX),
+  budget: read("How much may be spent.", "records/usage"),
+  sandbox: read("Where programs run: auto, bubblewrap or none.", "abilities/tools", "records/workspaces"),
+  "sandbox.network": read("What programs reach: none, guarded (the public web) or full.", "abilities/tools"),
   dm_scope: read("Which private chats share a conversation.", "deciders/routing"),
   group_scope: read("Whether everybody in a group shares a conversation.", "deciders/routing"),
-  memory_scope: read("What shares a memory: the agent, a chat or a topic.", "abilities/tools"),
-  workspace_scope: awaited("What shares a workspace: the agent, a chat or a topic.", "tools that read and write files"),
+  memory_scope: read("What shares a memory: the agent, a chat or a topic.", "abilities/tools", "records/memory"),
+  workspace_scope: read("What shares a workspace: the agent, a chat or a topic.", "records/workspaces"),
 };
 
 const below = (prefix: string, keys: Readonly<Record<string, ConfigReader>>): Record<string, ConfigReader> =>
@@ -60,11 +65,11 @@ export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
   ...below("agents.*", inherited),
   "agents.*.weight": read("Its share where agents wait for each other.", "drivers/intake"),
   "agents.*.roles": read("By which mail to role:<role> reaches it.", "records/access", "records/mailbox"),
-  "agents.*.shared_paths": awaited("Folders beside its workspace.", "tools that read and write files"),
+  "agents.*.shared_paths": read("Folders beside its workspace.", "records/workspaces"),
   "agents.*.subagents": awaited("Whom it may delegate to, and how far.", DELEGATION),
   "agents.*.sees": read("Other agents whose tasks and sessions it may search.", "records/sessions"),
   "agents.*.mcp.*": read("An MCP server whose tools it may call.", "abilities/tools"),
-  "agents.*.env.*": awaited("A secret of this agent alone.", SANDBOX),
+  "agents.*.env.*": read("A secret of this agent alone.", "records/workspaces"),
   bindings: read("Which agent answers where; the most specific binding wins.", "deciders/routing"),
   "channels.*": awaited("An account on a chat platform.", CHANNELS),
   "pools.*": read("Memory that agents share.", "records/pools"),
