@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
@@ -397,4 +398,19 @@ test("a model that breaks off and begins anew is not heard twice; one that then 
   await expect(ask(headers)).rejects.toThrow(/given anew; the whole answer is that of run \w{20}/);
   expect(await ask(headers)).toBe("Good morning.");
   expect(model.requests).toHaveLength(4);
+});
+
+test("the program in the guide does what it says", async () => {
+  const [, program = ""] = /```js\n([\s\S]+?)```/.exec(readFileSync(new URL("../../docs/openai.md", import.meta.url), "utf8")) ?? [];
+  model.play(["Good morning."]);
+  const env = { ...process.env, OPENAI_BASE_URL: `${daemon.url}/v1`, OPENAI_API_KEY: daemon.operatorToken };
+  const cwd = new URL("../..", import.meta.url).pathname;
+  const child = spawn(process.execPath, ["--input-type=module"], { cwd, env, stdio: ["pipe", "pipe", "inherit"] });
+  child.stdin.end(program);
+  let said = "";
+  child.stdout.on("data", (data) => {
+    said += data;
+  });
+  expect(await new Promise((resolve) => child.once("close", resolve))).toBe(0);
+  expect(said).toBe("Good morning.");
 });
