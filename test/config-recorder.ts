@@ -3,7 +3,7 @@ import type { ObserveConfig } from "../src/daemon/reload.ts";
 import type { Agent } from "../src/records/agents/agent.ts";
 import { roomOf } from "./architecture.ts";
 
-/** Rooms that are asked by others: what they read, their caller reads. */
+/** Rooms that are asked by others: what they read, their caller reads. So it is with where a shared path leads. */
 const ASKED_BY_OTHERS = ["contract", "kernel"];
 /** Files that carry values from the config to agents, show them or compare them: nothing acts on what they read. */
 const CARRYING = /^records\/agents\/(agent|agent-view|config-changes)\.ts$|^edges\/api\/serve\.ts$|^settings\//;
@@ -15,6 +15,7 @@ export const CARRIED = "carried";
 /** Under which key of the config each field of an agent stands. */
 const FIELDS: Readonly<Record<string, string>> = {
   model: "model",
+  models: "model",
   personality: "personality",
   hasOwnPersonality: "personality",
   isDefault: "default",
@@ -30,6 +31,10 @@ const FIELDS: Readonly<Record<string, string>> = {
   env: "env",
   sandbox: "sandbox",
   budget: "budget",
+  usd_per_day: "usd_per_day",
+  usd_per_task: "usd_per_task",
+  tokens_per_day: "tokens_per_day",
+  tokens_per_task: "tokens_per_task",
   subagents: "subagents",
   maxDepth: "max_depth",
   maxChildren: "max_children",
@@ -97,6 +102,6 @@ function readingRoom(): string | undefined {
   const frames = (new Error().stack ?? "").split("\n");
   Error.stackTraceLimit = limit;
   const files = frames.flatMap((frame) => FRAME.exec(frame)?.[1] ?? []);
-  const file = files.find((one) => !ASKED_BY_OTHERS.includes(roomOf(one)));
+  const file = files.find((one) => !ASKED_BY_OTHERS.includes(roomOf(one)) && one !== "settings/shared-paths.ts");
   return file === undefined || !CARRYING.test(file) ? file && roomOf(file) : CARRIED;
 }

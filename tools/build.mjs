@@ -20,6 +20,8 @@ const bundle = await rolldown({
     index: "src/library/index.ts",
     "parse-aside-worker": "src/settings/parse-aside-worker.ts",
     "read-page-worker": "src/abilities/tools/web/read-page-worker.ts",
+    "search-worker": "src/abilities/tools/files/search-worker.ts",
+    "forward-worker": "src/records/workspaces/sandbox/forward-worker.ts",
     "count-tokens-worker": "src/turns/count-tokens-worker.ts",
   },
   platform: "node",

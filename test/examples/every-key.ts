@@ -4,7 +4,7 @@ model: [offline/demo, offline/demo]
 max_steps: 20
 personality: You are brief.
 tools: { profile: full, also_allow: [file_read], allow: [file_read, terminal, web_fetch, session_search], deny: [image_generate], ask: [terminal] }
-budget: { usd_per_day: 1, usd_per_task: 1, tokens_per_day: 1000, tokens_per_task: 1000 }
+budget: { usd_per_day: 1, usd_per_task: 1, tokens_per_day: 1000000, tokens_per_task: 1000000 }
 sandbox: { kind: auto, network: none }
 dm_scope: per-peer
 group_scope: per-peer
@@ -29,7 +29,7 @@ agents:
     personality: You write code.
     roles: [engineer]
     tools: { profile: coding, also_allow: [web_fetch], allow: [web_fetch, terminal], deny: [process], ask: [terminal] }
-    budget: { usd_per_day: 1, usd_per_task: 1, tokens_per_day: 1000, tokens_per_task: 1000 }
+    budget: { usd_per_day: 1, usd_per_task: 1, tokens_per_day: 1000000, tokens_per_task: 1000000 }
     sandbox: { kind: none, network: full }
     dm_scope: main
     group_scope: chat
@@ -42,7 +42,7 @@ agents:
       files: { command: server, args: [--all], env: { MCP_TOKEN: mcp-token-value }, trusted: true }
       remote: { url: http://127.0.0.1:9/mcp, headers: { authorization: Bearer mcp-header }, trusted: false }
     env: { API_TOKEN: agent-token-value }
-  plain: {}
+  plain: { sandbox: auto }
   away: { state: paused, tools: [file_read] }
 bindings:
   - { agent: coder, match: { platform: other, account: a, guild: g, team: g, chat: c, topic: t, chat_type: group, peer: p, roles: [r] } }

@@ -12,8 +12,9 @@ type Asking = Pick<CallContext, "agent" | "revision"> & { readonly grant?: Grant
  * would be a way around.
  */
 export function networkOf({ agent, revision, grant }: Asking): Network {
-  if (agent.sandbox.kind === "none") return "full";
-  if (agent.sandbox.network !== undefined) return agent.sandbox.network;
+  const { kind, network } = agent.sandbox;
+  if (kind === "none") return "full";
+  if (network !== undefined) return network;
   const { verdict } = mayCall({ grant: grant ?? agent.grant, current: revision.policy, tool: "web_fetch", args: ANY_ARGUMENTS });
   return verdict === "allow" ? "guarded" : "none";
 }
