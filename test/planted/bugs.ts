@@ -7,6 +7,7 @@ import { DOCTOR_BUGS } from "./doctor-bugs.ts";
 import { MAIL_TURN_BUGS } from "./mail-turn-bugs.ts";
 import { MCP_BUGS } from "./mcp-bugs.ts";
 import { MEMORY_BUGS } from "./memory-bugs.ts";
+import { OPENAI_BUGS } from "./openai-bugs.ts";
 import { POLICY_BUGS } from "./policy-bugs.ts";
 import { POOL_BUGS } from "./pool-bugs.ts";
 import { ROUTING_BUGS } from "./routing-bugs.ts";
@@ -249,4 +250,5 @@ export const BUGS: readonly PlantedBug[] = [
   ...MAIL_TURN_BUGS,
   ...MEMORY_BUGS,
   ...MCP_BUGS,
+  ...OPENAI_BUGS,
 ];
