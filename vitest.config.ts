@@ -1,17 +1,8 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { NO_REAL_MODELS } from "./test/no-real-models.ts";
 
-/** No test asks a real provider, whatever keys the developer has. */
-const env = {
-  OPENAI_API_KEY: "",
-  ANTHROPIC_API_KEY: "",
-  GOOGLE_GENERATIVE_AI_API_KEY: "",
-  GEMINI_API_KEY: "",
-  GOOGLE_API_KEY: "",
-  OPENROUTER_API_KEY: "",
-  GUILDHALL_LOCAL_MODELS: "off",
-};
-const shared = { env, pool: "threads" as const, isolate: false, testTimeout: 30_000, hookTimeout: 60_000 };
+const shared = { env: { ...NO_REAL_MODELS }, pool: "threads" as const, isolate: false, testTimeout: 30_000, hookTimeout: 60_000 };
 /** Most tests wait for processes, servers and clocks, so that there are more of them at once than a small machine has cores. */
 const maxWorkers = Math.max(3, availableParallelism());
 

@@ -1,6 +1,9 @@
 import { cpus, totalmem } from "node:os";
 import { parseArgs } from "node:util";
+import { NO_REAL_MODELS } from "../test/no-real-models.ts";
 import { asJson, asTable, missed, type Section } from "./report.ts";
+
+Object.assign(process.env, NO_REAL_MODELS);
 
 export interface BenchOptions {
   readonly rounds: number;

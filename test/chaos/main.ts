@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { NO_REAL_MODELS } from "../no-real-models.ts";
 import { type ApiChaosReport, apiChaos } from "./http-chaos.ts";
 import { type ChaosReport, storeChaos } from "./store-chaos.ts";
 import { turnsChaos } from "./turns-chaos.ts";
@@ -14,6 +15,7 @@ const USAGE = `npm run chaos -- store|api|turns [--cycles N] [--database sqlite|
   turns   a daemon dies at every line of a turn with calls of all three classes, and in the moment in which something was done outside;
           what was done is counted outside (default: 20 deaths at each point; --cycles is for each point)`;
 
+Object.assign(process.env, NO_REAL_MODELS);
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { cycles: { type: "string" }, database: { type: "string" }, seed: { type: "string" }, json: { type: "boolean" } },
