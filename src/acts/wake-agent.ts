@@ -9,11 +9,20 @@ import type { Agent } from "../records/agents/agent.ts";
 import type { AgentRegistry } from "../records/agents/registry.ts";
 import type { Revision } from "../records/agents/revision.ts";
 import { refuses, standstillOf } from "../records/agents/standstill.ts";
-import { holdWakes, noteWake, stillWaits, type WaitingWake, type WakeState, waitingWakes } from "../records/mailbox/wakes.ts";
+import {
+  holdWakes,
+  isChainOver,
+  noteWake,
+  readWakes,
+  stillWaits,
+  type WaitingWake,
+  type WakeState,
+  waitingWakes,
+} from "../records/mailbox/wakes.ts";
 import { addRun, readRun } from "../records/sessions/runs.ts";
 import { enterSession } from "../records/sessions/session-state.ts";
 import { refuseLongName } from "../records/sessions/transcript.ts";
-import type { Tx } from "../store/engine.ts";
+import type { Reads, Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
 import { tellAdmission } from "./admit-message.ts";
 import { sessionLane, TURN_WORK, type TurnPayload } from "./work-kinds.ts";
@@ -64,13 +73,24 @@ export async function wakeForMailIn(parts: WakeParts, tx: Tx, mail: WaitingWake)
  */
 export async function wakeForWaitingMail(parts: WakeParts): Promise<number> {
   const { store } = parts;
+  const { agents } = parts.agents.current;
+  const boxes = [...agents.values()].flatMap(({ id, roles }) => [id, ...roles.map((role) => `${ROLE}${role}`)]);
   let started = 0;
-  for (const mail of await waitingWakes(store.read)) {
-    if (recipients(parts.agents.current, mail.to).length === 0) continue;
+  for (const mail of await waitingWakes(store.read, [...new Set(boxes)])) {
+    if (!(await mayStart(parts, mail))) continue;
     const wake = async (tx: Tx): Promise<Woken> => ((await stillWaits(tx, mail.id)) ? wakeForMailIn(parts, tx, mail) : "nobody");
     if ((await store.transact("wake for mail", wake, "locked")) === "started") started++;
   }
   return started;
+}
+
+/** A look, without a lock: mail may lie there for days, and is looked at every second. */
+async function mayStart({ store, agents }: WakeParts, { to, root }: WaitingWake): Promise<boolean> {
+  const able = recipients(agents.current, to);
+  const states = await readWakes(store.read, able);
+  for (const { run } of states) if (run !== null && (await isWaiting(store.read, run))) return false;
+  const tired = states.filter(({ left }) => left <= 0);
+  return tired.length < able.length && !(root !== null && (await isChainOver(store.read, root)));
 }
 
 /**
@@ -91,8 +111,8 @@ function recipients({ agents, policy }: Revision, to: string): string[] {
 }
 
 /** One that was stopped, or failed before it opened its mail, opens none any more. */
-async function isWaiting(tx: Tx, runId: string): Promise<boolean> {
-  const run = await readRun(tx, runId);
+async function isWaiting(reads: Reads, runId: string): Promise<boolean> {
+  const run = await readRun(reads, runId);
   return run !== undefined && !isOver(run.status);
 }
 

@@ -29,14 +29,29 @@ interface WakeRow {
   readonly last_at: number;
 }
 
+const COLUMNS = sql`agent, run_id, last_at,
+  case when since > now_ms() - ${HOUR_MS} then ${WAKES_PER_HOUR} - wakes else ${WAKES_PER_HOUR} end as "left"`;
+
 /** Holds these agents' rows until the transaction ends: whether one is woken is decided one after another. `agents` are sorted. */
 export async function holdWakes(dialect: Dialect, tx: Tx, agents: readonly string[]): Promise<WakeState[]> {
   for (const agent of agents)
     await tx.run`insert into mail_wakes (agent, wakes, since, last_at) values (${agent}, 0, 0, 0) on conflict (agent) do nothing`;
-  const rows = await tx.all<WakeRow>`select agent, run_id, last_at,
-      case when since > now_ms() - ${HOUR_MS} then ${WAKES_PER_HOUR} - wakes else ${WAKES_PER_HOUR} end as "left"
-    from mail_wakes where agent in ${list(agents)} order by agent ${dialect.forUpdate}`;
-  return rows.map((row) => ({ agent: row.agent, run: row.run_id, left: Number(row.left), lastAt: row.last_at }));
+  const rows = await tx.all<WakeRow>`select ${COLUMNS} from mail_wakes where agent in ${list(agents)} order by agent ${dialect.forUpdate}`;
+  return rows.map(stateOf);
+}
+
+/** The same without a lock, for a look: those that were ever woken. */
+export async function readWakes(reads: Reads, agents: readonly string[]): Promise<WakeState[]> {
+  return (await reads.all<WakeRow>`select ${COLUMNS} from mail_wakes where agent in ${list(agents)}`).map(stateOf);
+}
+
+/** Whether nothing more may be started that goes back to this message. */
+export async function isChainOver(reads: Reads, root: string): Promise<boolean> {
+  return (await reads.get`select 1 from wake_chains where root = ${root} and wakes >= ${WAKES_PER_ROOT}`) !== undefined;
+}
+
+function stateOf(row: WakeRow): WakeState {
+  return { agent: row.agent, run: row.run_id, left: Number(row.left), lastAt: row.last_at };
 }
 
 /** One more turn that goes back to this message; false: it was the last one. The agent's row is held. */
@@ -67,11 +82,10 @@ export interface WaitingWake {
   readonly root: string | null;
 }
 
-/** Of each mailbox the first mail that can be handed out and is to wake somebody. */
-export async function waitingWakes(reads: Reads): Promise<WaitingWake[]> {
-  const boxes = await reads.all<{
-    box: string;
-  }>`select distinct box from mail where wake = 1 and state = 'pending' order by box limit ${WAITING}`;
+/** Of each of these mailboxes the first mail that can be handed out and is to wake somebody. */
+export async function waitingWakes(reads: Reads, among: readonly string[]): Promise<WaitingWake[]> {
+  const boxes = await reads.all<{ box: string }>`select distinct box from mail
+    where wake = 1 and state = 'pending' and box in ${list(among)} order by box limit ${WAITING}`;
   const found: WaitingWake[] = [];
   for (const { box } of boxes) {
     const row = await reads.get<{ id: string; sender: string; root_id: string | null }>`select id, sender, root_id from mail
