@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { reserveCall } from "../../src/acts/reserve-call.ts";
-import { configSchema } from "../../src/contract/config.ts";
+import { TurnJournal } from "../../src/acts/turn-journal.ts";
 import type { Caller } from "../../src/kernel/caller.ts";
-import type { Model, ModelPrice } from "../../src/kernel/model.ts";
-import { revisionWithoutFile } from "../../src/records/agents/revision.ts";
-import { addRun, completeRun, failRun, readRunInput, startRun, waitRun } from "../../src/records/sessions/runs.ts";
+import { noCrashPoints } from "../../src/kernel/crash-points.ts";
+import type { ModelPrice } from "../../src/kernel/model.ts";
+import { Approvals } from "../../src/records/access/approvals.ts";
+import { addRun, completeRun, failRun, type RunInput, readRunInput, startRun, waitRun } from "../../src/records/sessions/runs.ts";
 import { Budgets } from "../../src/records/usage/budgets.ts";
 import type { Budget } from "../../src/records/usage/limits.ts";
 import { readUsage, recordUsageIn, usageOfRun } from "../../src/records/usage/usage.ts";
@@ -70,7 +70,7 @@ describe.each(PLACES)("budgets on %s", (_name, makePlace) => {
   test("a call that would exceed the limit is refused, with the limit, what is spent and where to change it", async () => {
     const by = { a: { tokens_per_day: 1_000 } };
     await run("r1", "a");
-    expect(await reserve("r1", "a", { budgets: by, tokens: 600 })).toEqual({ maxOutputTokens: 100 });
+    expect(await reserve("r1", "a", { budgets: by, tokens: 600 })).toEqual({ maxOutputTokens: null });
     await settle("r1", "a", 550);
     await run("r2", "a");
     const answer = await reserve("r2", "a", { budgets: by, tokens: 460 });
@@ -274,37 +274,32 @@ describe.each(PLACES)("budgets on %s", (_name, makePlace) => {
   });
 
   describe("before a model is asked", () => {
-    const model: Model = { name: "x/y", scripted: false, price: { input: 1, output: 1 }, async *stream() {} };
-    const request = { system: null, messages: [{ role: "user" as const, text: "x".repeat(350) }] };
-    const claimed = async (agent: string): Promise<ClaimedWork> => {
-      await store.transact("work", (tx) => store.queue.enqueue(tx, { kind: "turn", payload: agent }));
-      return (await store.queue.claim("me", 1, 60_000))[0] as ClaimedWork;
+    const estimate = { model: "x/y", inputTokens: 100, maxOutputTokens: 4_096, price: PLAIN };
+    const taken = async (id: string, agentId: string) => {
+      await run(id, agentId);
+      await store.transact("work", (tx) => store.queue.enqueue(tx, { kind: "turn", payload: null }));
+      const item = (await store.queue.claim("me", 1, 60_000))[0] as ClaimedWork;
+      const input = (await readRunInput(store.read, id)) as RunInput;
+      const parts = { store, approvals: new Approvals(store, () => "x"), reached: noCrashPoints };
+      return { item, journal: new TurnJournal(parts, item, input, 0) };
     };
+    const within = (tokens: number) => ({ estimate, budgetOf: () => ({ tokens_per_day: tokens }), written: () => "budget.tokens_per_day" });
 
-    test("what it may come to is reserved, and the answer is no longer than that", async () => {
-      const revision = revisionWithoutFile(configSchema.parse({ agents: { main: { budget: { tokens_per_day: 1_000 } }, free: {} } }));
-      await run("r1", "main");
-      const input = await readRunInput(store.read, "r1");
-      const item = await claimed("main");
-      const asked = await reserveCall({ store, budgets }, item, input as never, revision, 1, model, request, 0);
-      expect(asked.settings?.maxOutputTokens).toBe(1_000 - 108);
-      await run("r2", "free");
-      const free = await readRunInput(store.read, "r2");
-      expect(await reserveCall({ store, budgets }, item, free as never, revision, 1, model, request, 0)).toBe(request);
+    test("what it may come to is set aside, and only an answer for which there is too little is shortened", async () => {
+      const { journal } = await taken("r1", "main");
+      expect(await journal.reserve(1, { ...within(1), budgetOf: () => ({}) })).toBeNull();
+      expect(await journal.reserve(1, within(10_000))).toBeNull();
+      expect(await journal.reserve(1, within(1_000))).toBe(900);
     });
 
-    test("a refusal is an event, and a turn that was taken over reserves nothing", async () => {
-      const revision = revisionWithoutFile(configSchema.parse({ agents: { main: { budget: { tokens_per_day: 100 } } } }));
-      await run("r1", "main");
-      const input = await readRunInput(store.read, "r1");
-      const item = await claimed("main");
-      const reserveIt = () => reserveCall({ store, budgets }, item, input as never, revision, 1, model, request, 0);
-      await expect(reserveIt()).rejects.toMatchObject({ code: "budget.exceeded" });
+    test("a refusal is an event, and a turn that was taken over sets nothing aside", async () => {
+      const { journal, item } = await taken("r1", "main");
+      await expect(journal.reserve(1, within(100))).rejects.toMatchObject({ code: "budget.exceeded" });
       expect((await store.ledger.read(0, 10)).map(({ type, data }) => [type, (data as { key: string }).key])).toEqual([
         ["budget.refused", "tokens_per_day"],
       ]);
       await store.queue.handBack([item]);
-      await expect(reserveIt()).rejects.toMatchObject({ code: "fence.stale" });
+      await expect(journal.reserve(1, within(10_000))).rejects.toMatchObject({ code: "fence.stale" });
     });
   });
 });
