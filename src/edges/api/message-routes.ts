@@ -4,11 +4,10 @@ import type { Accept } from "../../drivers/intake/accept.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { Live } from "../../kernel/live.ts";
-import { usageOfRun } from "../../records/usage/usage.ts";
 import type { Store } from "../../store/store.ts";
 import { OVERSEERS, type Route, route, stream } from "./route.ts";
 import { streamRun } from "./run-live.ts";
-import { visibleRun } from "./visible-run.ts";
+import { visibleRun, withUsage } from "./visible-run.ts";
 
 export function messageRoutes(store: Store, accept: Accept, live: Live): Route[] {
   return [
@@ -30,10 +29,7 @@ export function messageRoutes(store: Store, accept: Accept, live: Live): Route[]
       summary: "One turn, from its message to its reply",
       allow: [...OVERSEERS, "agent"],
       answers: { 200: run },
-      handle: async ({ caller, params }) => {
-        const found = await visibleRun(store, caller, params.id);
-        return { status: 200, body: { ...found, usage: (await usageOfRun(store.read, found.id)) ?? found.usage } };
-      },
+      handle: async ({ caller, params }) => ({ status: 200, body: await withUsage(store, await visibleRun(store, caller, params.id)) }),
     }),
     stream({
       path: "/api/runs/:id/live",

@@ -4,11 +4,12 @@ import type { Live, LiveChunk } from "../../kernel/live.ts";
 import { readRun } from "../../records/sessions/runs.ts";
 import type { Store } from "../../store/store.ts";
 import type { Send } from "./route.ts";
+import { withUsage } from "./visible-run.ts";
 
 /** A run as it happens; the last event is the finished run. */
 export async function streamRun(store: Store, live: Live, runId: string, send: Send, signal: AbortSignal): Promise<void> {
   const run = await followRun(store, live, runId, ({ kind, ...data }) => send({ event: kind, data }), signal);
-  if (run) await send({ event: "done", data: run });
+  if (run) await send({ event: "done", data: await withUsage(store, run) });
 }
 
 /**

@@ -9,7 +9,7 @@ import { readAsked, readOpenRuns } from "../../records/sessions/open-runs.ts";
 import { usageOfRun } from "../../records/usage/usage.ts";
 import type { Store } from "../../store/store.ts";
 import { OVERSEERS, type Route, route } from "./route.ts";
-import { visibleRun } from "./visible-run.ts";
+import { visibleRun, withUsage } from "./visible-run.ts";
 
 /** What turns do now, and what they have done. An agent sees its own. */
 export function runsRoutes(store: Store, approvals: Approvals): Route[] {
@@ -46,7 +46,7 @@ export function runsRoutes(store: Store, approvals: Approvals): Route[] {
       allow: [...OVERSEERS, "agent"],
       answers: { 200: runSteps },
       handle: async ({ caller, params }) => {
-        const run = await visibleRun(store, caller, params.id);
+        const run = await withUsage(store, await visibleRun(store, caller, params.id));
         const [asked, steps, labels] = await Promise.all([
           readAsked(store.read, run.id),
           readSteps(store.read, run.id),
