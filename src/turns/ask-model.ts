@@ -72,7 +72,7 @@ async function answer(
       }
     }
   }
-  const requestHash = sha256(canonicalJson(hashed));
+  const requestHash = requestHashOf(hashed);
   const price = priceOf(name);
   return {
     text,

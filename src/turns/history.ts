@@ -6,7 +6,6 @@ import { readTranscript, type SaidBefore } from "../records/sessions/transcript.
 import type { Reads } from "../store/engine.ts";
 import { tokensOfMessages } from "./estimate.ts";
 import { messagesOf, type ToldTurn } from "./request-of.ts";
-import { SHORT_RESULT, shortText } from "./shorten.ts";
 
 const READ_ENTRIES = 1_000;
 /** What is read of calls: older turns are told by their words alone. */
@@ -149,10 +148,8 @@ function messagesOfTurn(words: readonly SaidBefore[], steps: readonly Step[] | n
 
 /** An answer without calls is the turn's reply, which is among the words. */
 function doneIn(step: Step, withTools: boolean): ModelMessage[] {
-  if (step.kind === "steered")
-    return messagesOf(step).map(
-      (message) => ({ ...message, text: shortText((message as { text: string }).text, 4 * SHORT_RESULT) }) as ModelMessage,
-    );
+  // Mail was for the turn that it reached; it is no part of the conversation.
+  if (step.kind === "steered") return messagesOf({ ...step, said: step.said.filter(({ run }) => run !== null) });
   if (step.kind !== "response" || step.response.calls.length === 0) return [];
   const [said, results] = messagesOf(step, true) as [ModelMessage & { role: "assistant" }, ModelMessage & { role: "tool" }];
   const { text, calls = [] } = said;

@@ -2,7 +2,7 @@ import { editDistance } from "../../../kernel/nearest.ts";
 import { agentCommand, agentsCommand, modelCommand } from "./agent-commands.ts";
 import { approveCommand, denyCommand } from "./approval-commands.ts";
 import type { Command } from "./command.ts";
-import { newCommand, statusCommand, stopCommand } from "./session-commands.ts";
+import { compactCommand, newCommand, statusCommand, stopCommand } from "./session-commands.ts";
 import { reaches } from "./standing.ts";
 
 const helpCommand: Command = {
@@ -22,6 +22,7 @@ const helpCommand: Command = {
 /** Every command there is, the same on a terminal and in every channel. */
 export const COMMANDS: readonly Command[] = [
   newCommand,
+  compactCommand,
   stopCommand,
   agentsCommand,
   agentCommand,

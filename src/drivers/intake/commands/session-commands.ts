@@ -1,5 +1,6 @@
 import { stopSessionsIn } from "../../../acts/stop-runs.ts";
 import { sessionLane } from "../../../acts/work-kinds.ts";
+import { askForSummary } from "../../../records/journal/summaries.ts";
 import { beginEpoch, readSessionState } from "../../../records/sessions/session-state.ts";
 import type { Command, Talk } from "./command.ts";
 import { reaches } from "./standing.ts";
@@ -14,6 +15,20 @@ export const newCommand: Command = {
   run: async (tx, { sessionKey, agent }) => {
     await beginEpoch(tx, sessionKey, agent.id);
     return { text: `A new conversation with ${agent.id} begins. What was said before is kept, and ${agent.id} no longer sees it.` };
+  },
+};
+
+export const compactCommand: Command = {
+  name: "compact",
+  takes: "",
+  least: 0,
+  most: 0,
+  help: "let the agent summarise what was said so far, and go on from the summary",
+  who: "own",
+  run: async (tx, { sessionKey, agent }) => {
+    const { epoch } = await readSessionState(tx, sessionKey);
+    await askForSummary(tx, sessionKey, epoch);
+    return { text: `With your next message, what was said so far is summarised; ${agent.id} goes on from the summary.` };
   },
 };
 
