@@ -8,7 +8,8 @@ import { identifier, text } from "./text.ts";
 export const inboundMessage = z
   .strictObject({
     id: identifier,
-    platform: identifier,
+    /** `internal` is what the house itself starts. */
+    platform: identifier.refine((name) => name !== "internal", "this name is reserved for the gateway itself"),
     account: identifier.default("default"),
     guild: identifier.nullish(),
     /** Another name for `guild`. */
