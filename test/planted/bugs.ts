@@ -7,6 +7,7 @@ import { DOCTOR_BUGS } from "./doctor-bugs.ts";
 import { MAIL_TURN_BUGS } from "./mail-turn-bugs.ts";
 import { MCP_BUGS } from "./mcp-bugs.ts";
 import { MEMORY_BUGS } from "./memory-bugs.ts";
+import { MODEL_BUGS } from "./model-bugs.ts";
 import { OPENAI_BUGS } from "./openai-bugs.ts";
 import { POLICY_BUGS } from "./policy-bugs.ts";
 import { POOL_BUGS } from "./pool-bugs.ts";
@@ -251,4 +252,5 @@ export const BUGS: readonly PlantedBug[] = [
   ...MEMORY_BUGS,
   ...MCP_BUGS,
   ...OPENAI_BUGS,
+  ...MODEL_BUGS,
 ];
