@@ -122,6 +122,10 @@ test("run show tells a turn from its message to its reply, with what it took", a
     { kind: "response", text: "Let me see.", calls: [{ tool: "stock_count", state: "done", result: { text: "7 apples", failed: false } }] },
     { kind: "response", text: "Seven apples.", cost: 2_000, calls: [] },
   ]);
+  const context = await home.run(["run", "show", runId, "--context"]);
+  expect(context.stdout).toMatch(/before answer 2 of test\/any: about \d+ tokens/);
+  expect(context.stdout).toMatch(/── tool · \d+ tokens\n→ stock_count: 7 apples/);
+  expect(context.stdout).not.toContain("differs from what was sent");
   expect(await home.run(["run", "show", "nosuchrun"])).toMatchObject({ code: 1, stderr: expect.stringContaining("there is no run") });
 });
 
