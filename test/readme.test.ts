@@ -34,13 +34,18 @@ test("the README's config is valid", () => {
   }
 });
 
-test("every config in the guide to agents loads without an error", () => {
-  const blocks = [...read("docs/agents.md").matchAll(/```yaml\n([\s\S]+?)```/g)].map(([, yaml]) => yaml as string);
+test("every config in the guides to agents and models loads without an error", () => {
+  const guides = read("docs/agents.md") + read("docs/models.md");
+  const blocks = [...guides.matchAll(/```yaml\n([\s\S]+?)```/g)].map(([, yaml]) => yaml as string);
   expect(blocks.length).toBeGreaterThan(3);
   const home = mkdtempSync(join(tmpdir(), "guildhall-guide-"));
   try {
     for (const text of blocks) {
-      const { quarantined, warnings } = loadSettings({ home }, { CODER_TOKEN: "a secret value" }, { text });
+      const { quarantined, warnings } = loadSettings(
+        { home },
+        { CODER_TOKEN: "a secret value", PROXY_KEY: "another secret value" },
+        { text },
+      );
       expect({ quarantined: [...quarantined], warnings: warnings.filter(({ code }) => code !== "config.not_read_yet") }, text).toEqual({
         quarantined: [],
         warnings: [],
