@@ -30,7 +30,7 @@ export const DOCTOR_BUGS: readonly PlantedBug[] = [
   {
     name: "doctor: an attempt that does not fit counts as refused",
     file: `${ROOM}/isolation/attempt.ts`,
-    from: "if (reply.status === 422)",
+    from: 'if (reply.status === 422 || code === "request.malformed")',
     to: "if (reply.status === 499)",
     ...isolation,
     filter: "fails when hard links",
