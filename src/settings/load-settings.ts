@@ -88,7 +88,9 @@ function readFiles(where: Whereabouts, environment: Environment, options: LoadOp
 }
 
 function settingsOf({ home, file, text, source, dotEnv, lookUp }: ReadConfig, options: LoadOptions): Settings {
-  const secrets = namedSecrets(source, lookUp, lookUp("GUILDHALL_STORE") ?? "");
+  // A variable that is set to nothing hides no key in the file.
+  const keyOf = (name: string): string | undefined => lookUp(name) || dotEnv.values[name];
+  const secrets = namedSecrets(source, keyOf, lookUp("GUILDHALL_STORE") ?? "");
   let redact: Redact | undefined;
   const validated: ValidatedConfig =
     source === null
@@ -113,8 +115,7 @@ function settingsOf({ home, file, text, source, dotEnv, lookUp }: ReadConfig, op
     quarantined: validated.quarantined,
     warnings: [...validated.warnings, ...dotEnv.warnings],
     secrets: new Secrets(validated.config, secrets),
-    // A variable that is set to nothing hides no key.
-    modelKeys: modelKeysOf((name) => lookUp(name) || dotEnv.values[name]),
+    modelKeys: modelKeysOf(keyOf),
     originOf: (path) => source?.originOf(path) ?? null,
     isWritten: (path) => source?.isWritten(path) ?? false,
     storeLocation: location,

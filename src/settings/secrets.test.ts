@@ -162,3 +162,11 @@ test("the list of places is the schema's", () => {
   walk(configSchema, []);
   expect(found.sort()).toEqual([...SECRET_POSITIONS].sort());
 });
+
+test("a key in .env counts and is hidden, also where the environment has the name without a value", () => {
+  writeFileSync(join(home, ".env"), "OPENAI_API_KEY=sk-in-the-file\n", { mode: 0o600 });
+  const { secrets, modelKeys } = load("agents: { main: {} }\n", { OPENAI_API_KEY: "" });
+  expect(modelKeys.keys.openai?.reveal()).toBe("sk-in-the-file");
+  expect(secrets.values()).toContainEqual(["OPENAI_API_KEY", "sk-in-the-file"]);
+  expect(JSON.stringify(modelKeys)).not.toContain("sk-in-the-file");
+});

@@ -52,7 +52,9 @@ export function namedSecrets(source: YamlSource | null, environment: (name: stri
   const misplaced = leavesBelow(valueAt(source?.value, ["agents"]), ["agents"]).filter((path) => IS_CALLED_SECRET.test(keyOf(path)));
   const written = source === null ? [] : [...secretPaths(source.value), ...misplaced].flatMap((path) => secretsAt(path, source));
   const elsewhere = source?.substituted().filter(([name]) => IS_CALLED_SECRET.test(name)) ?? [];
-  const usual = Object.values(USUAL_KEYS).flat().flatMap((name): NamedSecret[] => named(name, environment(name)));
+  const usual = Object.values(USUAL_KEYS)
+    .flat()
+    .flatMap((name): NamedSecret[] => named(name, environment(name)));
   const passwords = ADDRESSES.flatMap((place) =>
     leavesAt(source?.value, place).flatMap((path) => passwordsAt(String(path.at(-1)), valueAt(source?.value, path))),
   );
