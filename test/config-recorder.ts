@@ -20,6 +20,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   hasOwnPersonality: "personality",
   isDefault: "default",
   weight: "weight",
+  maxSteps: "max_steps",
   roles: "roles",
   state: "state",
   sees: "sees",

@@ -24,6 +24,8 @@ export interface BuiltInParts extends CoordinationToolParts, MemoryParts {
 export interface BuiltInTools {
   readonly tools: readonly Tool[];
   readonly spill: Spill;
+  /** Ends what runs in the background for agents who may do nothing now. */
+  endOf(gone: (agent: string) => boolean): Promise<void>;
   /** Ends the programs that still run. */
   close(): Promise<void>;
 }
@@ -36,9 +38,10 @@ export async function builtInTools(parts: BuiltInParts): Promise<BuiltInTools> {
     const sandboxes = new Sandboxes(workspaces, { newId: parts.newId, node: process.execPath });
     const background = new BackgroundPrograms(sandboxes, parts);
     const touching = [...fileTools(workspaces), ...runtimeTools({ workspaces, sandboxes, background })];
-    return { tools: [...touching, ...others], spill: createSpill(workspaces), close: () => sandboxes.close() };
+    const endOf = (gone: (agent: string) => boolean) => background.endOf(gone);
+    return { tools: [...touching, ...others], spill: createSpill(workspaces), endOf, close: () => sandboxes.close() };
   } catch (error) {
     parts.log.warn("there are no tools for files and programs", { why: asFailure(error).message });
-    return { tools: others, spill: async () => null, close: async () => {} };
+    return { tools: others, spill: async () => null, endOf: async () => {}, close: async () => {} };
   }
 }

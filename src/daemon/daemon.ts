@@ -223,6 +223,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "budgets", run: () => budgets.sweep() },
     { name: "older transcripts", run: () => indexTranscripts(store) },
     { name: "guests", run: () => sweepGuests({ store, guests, claims }) },
+    {
+      name: "programs in the background",
+      run: async () => (await built)?.endOf((agent) => agents.current.agents.get(agent)?.state !== "active"),
+    },
     { name: "MCP servers", run: async () => servers.adopt(agents.current) },
   ]);
   const mcp = lazyMcp({ store, pools, agreements, claims, mailbox, guests, agents, newId, log, version });

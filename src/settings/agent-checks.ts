@@ -6,15 +6,32 @@ import { listAt, mapAt, valueAt } from "./value-at.ts";
 
 /** What a schema cannot see: whether what names something else names something that is there. On values as written, sound or not. */
 export function agentFindings(value: unknown, around: Surroundings): Finding[] {
-  if (valueAt(value, ["agents"]) === undefined) return unknownAgentsInBindings(value, new Set(["main"]));
+  if (valueAt(value, ["agents"]) === undefined) return [...noSandbox(value, []), ...unknownAgentsInBindings(value, new Set(["main"]))];
   const ids = Object.keys(mapAt(value, ["agents"]));
   const known = new Set(ids);
   return [
     ...defaultFindings(value, ids),
+    ...noSandbox(value, ids),
     ...ids.flatMap((id) => ownFindings(value, id, known)),
     ...sharedPathFindings(value, ids, around),
     ...unknownAgentsInBindings(value, known),
   ];
+}
+
+/** It may be what the operator wants; he should have said it knowingly. */
+function noSandbox(value: unknown, ids: readonly string[]): Finding[] {
+  const places: ConfigPath[] = [["sandbox"], ...ids.map((id): ConfigPath => ["agents", id, "sandbox"])];
+  return places
+    .flatMap((path) => [path, [...path, "kind"]])
+    .filter((path) => valueAt(value, path) === "none")
+    .map((path) =>
+      warningAt(
+        path,
+        "config.no_sandbox",
+        `programs${path[0] === "agents" ? ` of ${path[1]}` : ""} run with all rights of this user: they can read the home, and every agent's files and secrets in it`,
+        "Write sandbox: auto, unless that is what you want.",
+      ),
+    );
 }
 
 /** One that answers what no binding takes: `default: true`, else `main`, else the only one. */

@@ -186,3 +186,10 @@ describe("hostile files are refused within bounds", () => {
     expect(refusal("agents:\n  constructor: {}\n")).toMatch(/^guildhall\.yaml:2:3: agents: `constructor` cannot be a key/);
   });
 });
+
+test("an agent without a sandbox is warned about, where it is written", () => {
+  const config = "sandbox: auto\nagents:\n  main: { sandbox: none }\n  other: { sandbox: { kind: none, network: full } }\n";
+  writeFileSync(join(home, "guildhall.yaml"), config);
+  const warned = loadSettings({ home }, {}).warnings.filter(({ code }) => code === "config.no_sandbox");
+  expect(warned.map(({ line }) => line)).toEqual([3, 4]);
+});
