@@ -32,7 +32,7 @@ class Gate {
   async *#answer(name: string, request: ModelRequest, signal: AbortSignal) {
     this.asked.push(request);
     if (this.failing-- > 0) throw new Error("the provider is down");
-    yield { kind: "text" as const, text: `${name} ${request.system}: ` };
+    yield { kind: "text" as const, text: `${name} ${request.system?.split("\n")[0]}: ` };
     if (!this.open)
       await new Promise<void>((resolve) => {
         this.#waiting.push(resolve);
