@@ -167,7 +167,7 @@ describe("the isolation self-test", () => {
       [
         "everybody sees all runs",
         /leaked runs: GET \/api\/runs\/\{id\}/,
-        "src/edges/api/message-routes.ts",
+        "src/edges/api/visible-run.ts",
         'caller.kind === "agent" && found.agent !== caller.name',
         'caller.kind === "channel" && found.agent !== caller.name',
       ],
