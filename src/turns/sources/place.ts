@@ -1,14 +1,17 @@
 import type { Clock } from "../../kernel/clock.ts";
 import type { PartSource, TurnFacts } from "../open-turn.ts";
 
+/** Asking for them in a language costs more than everything else that a turn begins with. */
+const WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
 /** The day, and where the conversation takes place. The hour is not told: with it, no provider could keep what comes after. */
 export function placeSource(clock: Clock): PartSource {
   return async (facts) => ({ name: "place", text: `Today is ${dayOf(clock.now())} (UTC). ${whereOf(facts)}` });
 }
 
 function dayOf(at: number): string {
-  const day = new Date(at).toISOString().slice(0, 10);
-  return `${new Date(at).toLocaleDateString("en", { weekday: "long", timeZone: "UTC" })}, ${day}`;
+  const day = new Date(at);
+  return `${WEEKDAYS[day.getUTCDay()]}, ${day.toISOString().slice(0, 10)}`;
 }
 
 function whereOf({ run, revision }: TurnFacts): string {
