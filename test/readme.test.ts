@@ -57,7 +57,8 @@ test("every config in the guides to agents and models loads without an error", (
 });
 
 test("the README counts the planted bugs right", () => {
-  expect(readme).toContain(`${BUGS.length} bugs planted in a copy`);
+  const [, counted] = /more than (\d+) bugs planted in a copy/.exec(readme) ?? [];
+  expect(Math.floor((BUGS.length - 1) / 50) * 50).toBe(Number(counted));
 });
 
 test("every planted bug still fits the source", () => {

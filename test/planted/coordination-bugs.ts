@@ -109,7 +109,7 @@ export const COORDINATION_BUGS: readonly PlantedBug[] = [
   {
     name: "mail is handed out without a lock",
     file: MAILBOX,
-    from: "        await lockBoxes(tx, boxes);\n",
+    from: "    await lockBoxes(tx, boxes);\n",
     to: "",
     ...mail,
     filter: "PostgreSQL",
