@@ -68,8 +68,8 @@ export class TurnJournal {
     await this.#budgets.settleIn(tx, { run: this.#run.id, agent: this.#run.agent, step }, used);
   }
 
-  /** Sets aside what a call of the model may come to. Answers how long its answer may be; throws `budget.exceeded`. */
-  async reserve(step: number, call: Omit<CallToReserve, "run" | "agent" | "step">): Promise<number> {
+  /** Sets aside what a call of the model may come to. Answers how long its answer may be, null: as it was asked for; throws `budget.exceeded`. */
+  async reserve(step: number, call: Omit<CallToReserve, "run" | "agent" | "step">): Promise<number | null> {
     const { store } = this.#parts;
     const reserved = await store.transact(
       "reserve budget",

@@ -162,13 +162,13 @@ function reserving(model: Model, { agents, settings }: Revision, journal: TurnJo
   if (!isLimited(...[...agents.values()].map(({ budget }) => budget))) return async (_step, request) => request;
   const written = (agent: string, key: keyof Budget): string => {
     const own = ["agents", agent, "budget", key];
-    const path = settings.originOf(own) ? own : ["budget", key];
+    const path = settings.isWritten(own) ? own : ["budget", key];
     const origin = settings.originOf(path);
     return `${path.join(".")}${origin && settings.configFile ? ` in ${basename(settings.configFile)}:${origin.line}` : ""}`;
   };
   return async (step, request) => {
     const maxOutputTokens = await journal.reserve(step, { estimate: estimateOf(model, request), budgetOf, written });
-    return { ...request, settings: { ...request.settings, maxOutputTokens } };
+    return maxOutputTokens === null ? request : { ...request, settings: { ...request.settings, maxOutputTokens } };
   };
 }
 
