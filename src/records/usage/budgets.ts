@@ -82,11 +82,6 @@ export class Budgets {
     await recordUsageIn(tx, place, untold);
   }
 
-  /** The run has ended or waits: nothing of it is being asked. */
-  async releaseIn(tx: Tx, run: string): Promise<void> {
-    await tx.run`delete from budget_reservations where run_id = ${run}`;
-  }
-
   /** Reservations of runs that no longer run, whoever has left them behind. Any node may call it, often. */
   async sweep(): Promise<number> {
     const left = await this.#store.read.get`select 1 from budget_reservations as b
