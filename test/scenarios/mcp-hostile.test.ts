@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ChildTransport } from "../../src/abilities/tools/mcp/child-transport.ts";
 import { sqlitePlace } from "../stores.ts";
 import { McpHouse, type WrittenTool } from "./mcp-house.ts";
 
@@ -117,6 +118,48 @@ describe("a server that is not well", () => {
     expect(pids.map(isAlive)).toEqual([true, true]);
     await house.servers.stop();
     await expect.poll(() => pids.map(isAlive)).toEqual([false, false]);
+  });
+
+  test("that clings to life is gone when the house has stopped, also where its config was taken away before", async () => {
+    house.configure({ s: house.worker("clings", [ECHO]) });
+    await house.tools();
+    house.configure({});
+    house.servers.adopt(house.revision);
+    await house.servers.stop();
+    expect(started().map(isAlive)).toEqual([false]);
+  });
+
+  test("is not started for a call that waited while the house stopped", async () => {
+    house.configure({ s: house.worker("plain", named("die", "echo")) });
+    const tools = await house.tools();
+    for (let times = 0; times < 2; times++) await house.call(tools.get("mcp__s__die"));
+    const before = started().length;
+    const waiting = house.call(tools.get("mcp__s__echo"));
+    await house.servers.stop();
+    expect(await waiting).toMatchObject({ failed: true, output: expect.stringContaining("it was stopped") });
+    expect(started()).toHaveLength(before);
+  });
+
+  test("that was closed before it began never begins", async () => {
+    const options = { command: "sleep", args: ["60"], env: { PATH: String(process.env.PATH) }, cwd: "/", heard: () => {} };
+    const early = new ChildTransport(options, JSON.parse);
+    await early.close();
+    await expect(early.start()).rejects.toMatchObject({ code: "tool.unavailable" });
+    const late = new ChildTransport(options, JSON.parse);
+    const starting = late.start();
+    await late.close();
+    await starting;
+    expect(isAlive(late.pid as number)).toBe(false);
+  });
+
+  test("that asks without end and reads no answer is given up, instead of what it should read being kept for it", async () => {
+    house.configure({ s: house.worker("plain", named("flood")) });
+    const tools = await house.tools();
+    expect(await house.call(tools.get("mcp__s__flood"))).toMatchObject({
+      failed: true,
+      output: expect.stringContaining("does not read what it is sent"),
+    });
+    await expect.poll(() => started().map(isAlive)).toEqual([false]);
   });
 
   test("that nobody uses is let go of, and comes back when it is called", async () => {

@@ -29,6 +29,12 @@ const act: Readonly<Record<string, (args: Record<string, unknown>) => object | n
   echo: (args) => text(`you said ${JSON.stringify(args)}`),
   environment: () => text(JSON.stringify({ cwd: process.cwd(), env: process.env })),
   never: () => null,
+  // Questions whose answers are long, and which nobody reads.
+  flood: () => {
+    process.stdin.pause();
+    for (let at = 0; at < 300; at++) send({ id: `${at}${"x".repeat(100_000)}`, method: "ping" });
+    return null;
+  },
   die: () => {
     process.exit(9);
   },

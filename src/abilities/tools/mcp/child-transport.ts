@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { Failure } from "../../../kernel/failure.ts";
+import { isStarted } from "../../../kernel/is-started.ts";
 import { shown } from "../../../kernel/shown.ts";
 
 export interface ChildOptions {
@@ -18,6 +19,7 @@ type ReadMessage = (line: string) => JSONRPCMessage;
 
 /** Of one message. */
 const MESSAGE_AT_MOST = 8 * 1024 * 1024;
+const TOO_LARGE = `it sent a message of more than ${MESSAGE_AT_MOST / 1024 / 1024} MB`;
 const LAST_WORDS = 600;
 const LINE_AT_MOST = 500;
 /** How long it may take to end by itself, and then when it is told to. */
@@ -39,6 +41,8 @@ export class ChildTransport implements Transport {
   readonly #read: ReadMessage;
   #child: ChildProcessWithoutNullStreams | undefined;
   #ended: Promise<unknown> = Promise.resolve();
+  /** One for all who wait for it. */
+  #drained: Promise<unknown> | undefined;
   #pieces: Buffer[] = [];
   #size = 0;
   #lastWords = "";
@@ -57,8 +61,16 @@ export class ChildTransport implements Transport {
   async start(): Promise<void> {
     const { command, args, env, cwd } = this.#options;
     const isGroupLeader = process.platform !== "win32";
+    // Whoever gave up waiting has closed it before it began.
+    if (this.#fate !== null) throw new Failure("tool.unavailable", this.#fate);
     const child = spawn(command, args, { cwd, env, stdio: "pipe", shell: false, detached: isGroupLeader, windowsHide: true });
+    if (!isStarted(child)) {
+      const [error] = (await once(child, "error")) as [NodeJS.ErrnoException];
+      this.#fate = `it cannot be started (${error.code ?? "no reason given"})`;
+      throw new Failure("tool.unavailable", this.#fate);
+    }
     this.#child = child;
+    this.pid = child.pid as number;
     this.#ended = once(child, "exit").catch(() => {});
     child.stdin.on("error", (error) => this.onerror?.(error));
     child.stdout.on("error", (error) => this.onerror?.(error));
@@ -70,28 +82,26 @@ export class ChildTransport implements Transport {
       this.#endGroup("SIGKILL");
       this.onclose?.();
     });
-    await new Promise<void>((resolve, reject) => {
-      child.once("spawn", resolve);
-      child.once("error", (error: NodeJS.ErrnoException) => {
-        this.#fate = `it cannot be started (${error.code ?? "no reason given"})`;
-        reject(new Failure("tool.unavailable", this.#fate));
-      });
-    });
-    this.pid = child.pid ?? null;
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
     const { stdin } = this.#child ?? {};
     if (!stdin?.writable) throw new Failure("tool.unavailable", this.#fate ?? "it is not running");
-    if (!stdin.write(`${JSON.stringify(message)}\n`)) await Promise.race([once(stdin, "drain"), this.#ended]);
+    // One that asks and asks, and never reads an answer.
+    if (stdin.writableLength > MESSAGE_AT_MOST) throw this.#giveUp("it does not read what it is sent");
+    if (stdin.write(`${JSON.stringify(message)}\n`)) return;
+    this.#drained ??= Promise.race([once(stdin, "drain"), this.#ended]).finally(() => {
+      this.#drained = undefined;
+    });
+    await this.#drained;
   }
 
   /** With everything it has started: first by closing its input, then by a signal, then by one that cannot be refused. */
   async close(): Promise<void> {
     const child = this.#child;
-    if (!child || this.pid === null) return;
-    const isGone = (): boolean => child.exitCode !== null || child.signalCode !== null;
     this.#fate ??= "it was stopped";
+    if (!child) return;
+    const isGone = (): boolean => child.exitCode !== null || child.signalCode !== null;
     child.stdin.end();
     await Promise.race([this.#ended, sleep(LEAVE_MS)]);
     if (!isGone()) {
@@ -111,6 +121,12 @@ export class ChildTransport implements Transport {
     }
   }
 
+  #giveUp(why: string): Failure {
+    this.#fate ??= why;
+    this.#endGroup("SIGKILL");
+    return new Failure("tool.unavailable", this.#fate);
+  }
+
   #hear(data: Buffer): void {
     let begin = 0;
     for (let end = data.indexOf(NEWLINE); end >= 0; end = data.indexOf(NEWLINE, begin)) {
@@ -125,17 +141,12 @@ export class ChildTransport implements Transport {
     this.#size += data.length - begin;
     if (this.#size <= MESSAGE_AT_MOST) return;
     this.#pieces = [];
-    this.#fate ??= `it sent a message of more than ${MESSAGE_AT_MOST / 1024 / 1024} MB`;
-    this.#endGroup("SIGKILL");
+    this.#giveUp(TOO_LARGE);
   }
 
   /** What is no message is left alone: some servers print greetings where only messages belong. */
   #take(line: string): void {
-    if (Buffer.byteLength(line) > MESSAGE_AT_MOST) {
-      this.#fate ??= `it sent a message of more than ${MESSAGE_AT_MOST / 1024 / 1024} MB`;
-      this.#endGroup("SIGKILL");
-      return;
-    }
+    if (Buffer.byteLength(line) > MESSAGE_AT_MOST) return void this.#giveUp(TOO_LARGE);
     let message: JSONRPCMessage | undefined;
     try {
       message = this.#read(line);

@@ -51,6 +51,8 @@ const MINUTE = 60_000;
 export class McpServers implements ToolSource {
   readonly #parts: McpServersParts;
   readonly #known = new Map<string, Known>();
+  /** Of configs before this one, still in use or on their way out. */
+  readonly #retired = new Set<ServerLink>();
   #revision: Revision | undefined;
   #isStopped = false;
 
@@ -84,12 +86,15 @@ export class McpServers implements ToolSource {
       if (now && configKey(now) === key) continue;
       this.#known.delete(id);
       link.retire();
+      this.#retired.add(link);
     }
+    for (const link of this.#retired) if (link.isOver) this.#retired.delete(link);
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await Promise.all([...this.#known.values()].map(({ link }) => link.close()));
+    const links = [...this.#retired, ...[...this.#known.values()].map(({ link }) => link)];
+    await Promise.all(links.map((link) => link.close()));
   }
 
   #find(agent: string, server: string, config: ServerConfig): Known {

@@ -59,6 +59,8 @@ export class ServerLink {
   #idle: NodeJS.Timeout | undefined;
   #closed: "retired" | "closed" | null = null;
   #lastList: ToolList | undefined;
+  /** Connections that are on their way out. */
+  readonly #ending = new Set<Promise<void>>();
 
   constructor(parts: LinkParts) {
     this.#parts = parts;
@@ -103,7 +105,7 @@ export class ServerLink {
     this.#connection = undefined;
     if (this.#parts.clock.now() - this.#connectedAt > STEADY_MS) this.#failures = 0;
     this.#broken(connection.fate ?? why);
-    void connection.close();
+    this.#end(connection);
   }
 
   /** Another config has taken its place: it ends when those who use it are done. */
@@ -113,24 +115,30 @@ export class ServerLink {
     this.#rest();
   }
 
+  /** Nothing of it runs any more, and nobody is left in it. */
+  get isOver(): boolean {
+    return this.#users === 0 && !this.#connection && !this.#starting && this.#ending.size === 0;
+  }
+
+  /** Resolves when nothing of it is left running. */
   async close(): Promise<void> {
     this.#closed = "closed";
     clearTimeout(this.#idle);
     this.#starting?.given.abort(this.#unavailable("it was stopped"));
-    const connection = this.#connection ?? (await this.#starting?.connection.catch(() => undefined));
-    this.#connection = undefined;
-    await connection?.close();
+    await this.#starting?.connection.catch(() => {});
+    if (this.#connection) this.#letGo(this.#connection);
+    await Promise.all(this.#ending);
   }
 
   async #connected(signal: AbortSignal, patienceMs: number): Promise<Connection> {
     const { clock, server } = this.#parts;
     if (this.#connection) return this.#connection;
-    if (this.#closed === "closed") throw this.#unavailable("it was stopped");
     if (!this.#starting) {
       const wait = this.#notBefore - clock.now();
       if (wait > patienceMs) throw this.#unavailable(`${this.#problem}; it is tried again in ${Math.ceil(wait / 1000)} s`);
       if (wait > 0) await sleep(wait, undefined, { signal });
     }
+    if (this.#closed === "closed") throw this.#unavailable("it was stopped");
     const starting = this.#starting ?? this.#start();
     const left = starting.since + patienceMs - clock.now();
     return this.#within(starting.connection, left, signal, `it has not started within ${Math.round(patienceMs / 1000)} s`).catch(
@@ -197,7 +205,12 @@ export class ServerLink {
 
   #letGo(connection: Connection): void {
     if (this.#connection === connection) this.#connection = undefined;
-    void connection.close();
+    this.#end(connection);
+  }
+
+  #end(connection: Connection): void {
+    const ending = connection.close().finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
   }
 
   async #within<T>(promise: Promise<T>, ms: number, signal: AbortSignal, late: string): Promise<T> {

@@ -2,6 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { extname } from "node:path";
 import { Failure } from "../../../kernel/failure.ts";
+import { isStarted } from "../../../kernel/is-started.ts";
 import type { ReadablePage } from "./read-page.ts";
 
 export interface PageToRead {
@@ -47,6 +48,7 @@ async function readAside(page: PageToRead, signal: AbortSignal): Promise<Readabl
     env: {},
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   });
+  if (!isStarted(child)) throw new Failure("tool.unavailable", "no process can be started to read the page; try again later");
   const ended = new AbortController();
   const limits = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS), ended.signal]);
   try {

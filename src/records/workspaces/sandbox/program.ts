@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { Failure } from "../../../kernel/failure.ts";
+import { isStarted } from "../../../kernel/is-started.ts";
 import type { KeptOutput } from "./kept-output.ts";
 import type { RunEnd, SandboxLimits } from "./sandbox.ts";
 
@@ -48,6 +49,11 @@ export class Program {
     } finally {
       closeSync(nothing);
     }
+    // Where no descriptor is left, there are no streams either.
+    if (!isStarted(this.#child) && this.#child.stdio === undefined)
+      throw new Failure("sandbox.unavailable", "the program could not be started: too many files are open", {
+        hint: "Close some, or raise the limit (`ulimit -n`) of the daemon.",
+      });
     // A program that does not take what it is given, or dies, says so by its end.
     for (const stream of this.#child.stdio) stream?.on("error", () => {});
     for (const [index, data] of pipes.entries()) (this.#child.stdio[index + 3] as Writable).end(data);
