@@ -165,9 +165,9 @@ test("a failed attempt is tried again as long as that can help, then the run fai
   const item = await claim(TURN_WORK);
   expect(await failTurn(store, item, run, new Failure("model.failed", "no answer"), 1)).toBe("retried");
   expect(await readRun(store.read, run.id)).toMatchObject({ status: "queued", error: null });
-  await store.transact("hurry", (tx) => tx.run`update work set run_at = 0`);
+  await store.transact("hurry", (tx) => tx.run`update work set run_at = 0, attempts = max_attempts - 1`);
   await store.queue.reap();
-  const last = { ...(await claim(TURN_WORK)), attempt: 5 };
+  const last = await claim(TURN_WORK);
   expect(await failTurn(store, last, run, new Failure("model.failed", "no answer"), 1)).toBe("failed");
   expect(await readRun(store.read, run.id)).toMatchObject({ status: "failed", error: { code: "model.failed", message: "no answer" } });
   expect(await readTranscript(store.read, run.sessionKey, run.epoch, 10)).toMatchObject([{ role: "user", text: "hello" }]);

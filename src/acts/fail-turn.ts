@@ -1,4 +1,5 @@
 import type { Failure } from "../kernel/failure.ts";
+import { voidApprovalsOf } from "../records/access/approvals.ts";
 import { readNotedSteps } from "../records/journal/steps.ts";
 import { failRun, mergedRuns, type RunError, type RunInput, readRunInput, requeueRun } from "../records/sessions/runs.ts";
 import { appendTranscript } from "../records/sessions/transcript.ts";
@@ -18,16 +19,18 @@ export async function failTurn(
   causedBy: number,
 ): Promise<"retried" | "failed"> {
   const error = { code: failure.code, message: failure.message };
-  const over = failure.entry.retry === "never" || item.attempt >= item.maxAttempts;
+  const cannotHelp = failure.entry.retry === "never";
   return store.transact(
     "fail turn",
     async (tx) => {
+      // Only the queue knows how many attempts got nowhere: this one may have come further since it was claimed.
+      if (cannotHelp) await store.queue.settle(tx, item);
+      const over = cannotHelp || (await store.queue.retry(tx, item, failure.message)) === "dead";
       if (over) {
-        await store.queue.settle(tx, item);
+        if (!cannotHelp) await store.queue.cancel(tx, item.id);
         await endFailed(store, tx, run, error, causedBy);
         return "failed";
       }
-      await store.queue.retry(tx, item, failure.message);
       await requeueRun(tx, run.id);
       const data = { ...error, attempt: item.attempt };
       await store.ledger.append(tx, { type: "turn.retried", actor: run.agent, subject: ["run", run.id], causedBy, data });
@@ -59,6 +62,7 @@ async function endFailed(store: Store, tx: Tx, run: RunInput, error: RunError, c
   if (!run.request?.messages) await appendTranscript(tx, store.search, run, run.id, said);
   await keepSummaryOfTurn(tx, run, await readNotedSteps(tx, run.id), undefined);
   await returnMailOfTurn(store, tx, run, "failed");
+  await voidApprovalsOf(store, tx, run.id, error.code);
   for (const { id } of [run, ...merged]) {
     await failRun(tx, id, error);
     await store.ledger.append(tx, { type: "turn.failed", actor: run.agent, subject: ["run", id], causedBy, data: error });

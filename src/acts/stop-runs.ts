@@ -1,5 +1,6 @@
 import { isOver, type Run } from "../contract/wire.ts";
 import { Failure } from "../kernel/failure.ts";
+import { voidApprovalsOf } from "../records/access/approvals.ts";
 import { failRun, mergedRuns, readRun, readRunInput } from "../records/sessions/runs.ts";
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
@@ -46,6 +47,7 @@ async function end(store: Store, tx: Tx, items: readonly Waiting[], by: string):
     const { runId, causedBy } = payload as TurnPayload;
     const run = await readRunInput(tx, runId);
     if (run) await returnMailOfTurn(store, tx, run, "stopped");
+    await voidApprovalsOf(store, tx, runId, error.code);
     for (const one of [runId, ...(await mergedRuns(tx, runId)).map((merged) => merged.id)]) {
       await failRun(tx, one, error);
       await store.ledger.append(tx, { type: "turn.failed", actor: by, subject: ["run", one], causedBy, data: error });

@@ -25,7 +25,7 @@ interface WaitParts {
   readonly reached: ReachedPoint;
 }
 
-/** The turn waits for a person, holding nothing. It goes on when all were answered, or when the time is up. Answers the approvals. */
+/** The turn waits for a person, holding nothing. It goes on when one was answered, or when the time of the first is up. Answers the approvals. */
 export async function waitForApproval(
   { store, approvals, reached }: WaitParts,
   claim: Claim,
@@ -37,8 +37,13 @@ export async function waitForApproval(
   const ids = await store.transact(
     "wait for approval",
     async (tx) => {
+      // What others were asked about earlier ends earlier.
+      const left = await approvals.leftMs(
+        tx,
+        calls.flatMap(({ asked }) => asked ?? []),
+      );
       // Park refuses a stale owner, so that nobody is asked for it.
-      await store.queue.park(tx, claim, APPROVAL_MS);
+      await store.queue.park(tx, claim, Math.max(0, left ?? APPROVAL_MS));
       const waitedFor: string[] = [];
       for (const { call, args, asked } of calls) {
         const question = { run: run.id, agent: run.agent, tool: call.tool, args, askedOf, expiresMs: APPROVAL_MS };

@@ -33,5 +33,14 @@ export function isFailure(error: unknown, code?: ErrorCode): error is Failure {
 /** Wraps whatever was thrown, so that a caller always has a code to act on. */
 export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
-  return new Failure("internal.bug", error instanceof Error ? error.message : String(error), { cause: error });
+  return new Failure("internal.bug", messageOf(error), { cause: error });
+}
+
+/** What whatever was thrown says of itself; some things cannot even be written as text. */
+export function messageOf(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error);
+  } catch {
+    return "something that says nothing of itself";
+  }
 }

@@ -9,6 +9,8 @@ import { costOf } from "../records/usage/estimate.ts";
 const MAX_REPLY_CHARACTERS = 1_000_000;
 const MAX_CALLS = 128;
 const MAX_ARGUMENT_CHARACTERS = 1_000_000;
+/** Deeper, and whoever writes them as JSON again runs out of room. */
+const MAX_ARGUMENT_DEPTH = 200;
 
 export type Emit = (chunk: LiveChunk) => void;
 
@@ -59,7 +61,7 @@ async function answer(
         opaque = chunk.data;
         break;
       case "call":
-        calls.push(withoutNul(chunk.call));
+        calls.push(bearable(chunk.call));
         if (calls.length > MAX_CALLS) throw new Failure("model.failed", `${model.name} made more than ${MAX_CALLS} calls at once`);
         break;
       case "text": {
@@ -92,7 +94,23 @@ export function requestHashOf(request: ModelRequest): string {
   return sha256(canonicalJson({ ...request, settings }));
 }
 
-function withoutNul({ id, tool, args }: ModelCall): ModelCall {
+/** As it can be kept and told again. */
+function bearable({ id, tool, args }: ModelCall): ModelCall {
   if (args.length > MAX_ARGUMENT_CHARACTERS) throw new Failure("model.failed", `the arguments of ${tool.slice(0, 100)} are too long`);
-  return { id: id.replaceAll("\0", ""), tool: tool.replaceAll("\0", ""), args: args.replaceAll("\0", "") };
+  const written = isTooDeep(args) ? `too deeply nested: ${args.slice(0, 100)}` : args;
+  return { id: id.replaceAll("\0", ""), tool: tool.replaceAll("\0", ""), args: written.replaceAll("\0", "") };
+}
+
+function isTooDeep(json: string): boolean {
+  let depth = 0;
+  let inText = false;
+  for (let at = 0; at < json.length; at++) {
+    const mark = json[at];
+    if (mark === '"') inText = !inText;
+    else if (inText) at += mark === "\\" ? 1 : 0;
+    else if (mark === "[" || mark === "{") depth++;
+    else if (mark === "]" || mark === "}") depth--;
+    if (depth > MAX_ARGUMENT_DEPTH) return true;
+  }
+  return false;
 }

@@ -73,29 +73,36 @@ async function ask(turn: Turn, steps: readonly Step[], step: number): Promise<Re
   const whole = askedRequest(turn.opening, steps, asked, isLast);
   const paid = await turn.reserve(step, whole);
   const response = await askModel(turn.model, paid, turn.priceOf, turn.emit, turn.signal, whole);
-  if (isLast && response.calls.length > 0) throw new Failure("turn.too_many_steps", `the turn did not end within ${turn.maxSteps} steps`);
-  return response;
+  if (!isLast || response.calls.length === 0) return response;
+  // It has been paid for.
+  await turn.journal.response(step, response);
+  throw new Failure("turn.too_many_steps", `the turn did not end within ${turn.maxSteps} steps`);
 }
 
 type Outcome = TurnEnd | { readonly kind: "goes on"; readonly calls: readonly CallRecord[] };
 
-/** Makes the calls of an answer. Those that change nothing run side by side, the others one after another, in the order of the answer. */
+/**
+ * Makes the calls of an answer. Those that change nothing run side by side, the others one after another, in the order of the answer. After
+ * one that waits for a person only those are made for which a person has given his word.
+ */
 async function settleAll(turn: Turn, step: Step & { readonly kind: "response" }, steps: readonly Step[]): Promise<Outcome> {
   const { calls } = step.response;
   const results: (Settled | null)[] = calls.map(() => null);
   const callers = calls.filter(({ tool }) => turn.callerTools.has(tool));
   let together: Promise<void>[] = [];
+  let held = false;
   for (const [place, call] of calls.entries()) {
     if (turn.callerTools.has(call.tool)) continue;
     const record = step.calls.find((each) => each.place === place);
     const one = async (): Promise<void> => {
-      results[place] = await settleOne(turn, step, place, call, record, steps);
+      results[place] = await settleOne(turn, step, place, call, record, steps, held);
     };
     if (turn.calls.tools.get(call.tool)?.effect === "pure") together.push(one());
     else {
       await Promise.all(together);
       together = [];
       await one();
+      held ||= results[place]?.kind === "asks";
     }
   }
   await Promise.all(together);
@@ -110,18 +117,21 @@ async function settleAll(turn: Turn, step: Step & { readonly kind: "response" },
 
 async function settleOne(
   turn: Turn,
-  { step }: Step,
+  { step, response }: Step & { readonly kind: "response" },
   place: number,
   call: ModelCall,
   record: CallRecord | undefined,
   steps: readonly Step[],
+  held: boolean,
 ): Promise<Settled> {
   const repetition = record?.result ? "fine" : repetitionOf(call, steps);
   if (repetition === "stopped") throw new Failure("turn.repeating", `the model made the same call of ${call.tool} again and again`);
   const { emit } = turn;
-  if (!record?.result) emit({ kind: "call", place, tool: call.tool, args: short(turn.callParts.redaction.text(call.args)) });
+  if (!record?.result && !held) emit({ kind: "call", place, tool: call.tool, args: short(turn.callParts.redaction.text(call.args)) });
   const began = turn.callParts.clock.now();
-  const settled = await settleCall(turn.callParts, turn.calls, step, place, call, record, repetition === "told");
+  const isHalf = response.cut === true && place === response.calls.length - 1;
+  const refusal = isHalf ? half(call) : repetition === "told" ? repeated(call) : null;
+  const settled = await settleCall(turn.callParts, turn.calls, step, place, call, record, { refusal, held });
   if (settled.kind === "settled" && !record?.result)
     emit({
       kind: "called",
@@ -132,6 +142,19 @@ async function settleOne(
       note: short(settled.result.text),
     });
   return settled;
+}
+
+function repeated({ tool }: ModelCall): Failure {
+  return new Failure("turn.repeating", `you have made this very call of ${tool} several times in a row; it is not made again`, {
+    hint: "Use what it answered, or do something else.",
+  });
+}
+
+/** Its arguments may have had more to say, also where there are none yet. */
+function half({ tool }: ModelCall): Failure {
+  return new Failure("tool.bad_arguments", `your answer reached its limit and was cut in this call of ${tool}; it is not made`, {
+    hint: "Make it again, with less in it.",
+  });
 }
 
 /** For the next request: only what the model reads of it counts there. */

@@ -58,7 +58,7 @@ describe.each(PLACES)("approvals on %s", (_name, makePlace) => {
     await answer(id, "deny");
     expect(await answer(id, "deny", { name: "operator", mayAnswer: true })).toMatchObject({ state: "denied", answeredBy: "telegram:7" });
     await expect(answer(id, "approve")).rejects.toMatchObject({ code: "approval.closed", details: { state: "denied" } });
-    expect(await consume(id)).toBe("not approved");
+    expect(await consume(id)).toBe("denied");
     expect((await events(id)).filter((type) => type === "approval.answered")).toHaveLength(1);
   });
 

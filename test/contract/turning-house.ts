@@ -14,7 +14,9 @@ import type { ClaimedWork } from "../../src/store/work-queue.ts";
 import { quiet, turnParts } from "../turn-parts.ts";
 import { newId, TalkingHouse } from "./sessions-place.ts";
 
-export type Answer = string | { readonly text?: string; readonly calls?: readonly ModelCall[]; readonly usage?: ModelUsage };
+export type Answer =
+  | string
+  | { readonly text?: string; readonly calls?: readonly ModelCall[]; readonly usage?: ModelUsage; readonly cut?: boolean };
 export type Play = (request: ModelRequest, count: number) => Answer | Promise<Answer>;
 
 /** A house whose agents answer as the test says, with tools that the test gives them; the test takes the turns. */
@@ -26,6 +28,8 @@ export class TurningHouse extends TalkingHouse {
   tools: readonly Tool[] = [];
   sources: TurnParts["sources"] | undefined;
   reached: TurnParts["reached"] = () => {};
+  /** Instead of what turns have otherwise. */
+  parts: Partial<TurnParts> = {};
 
   constructor(store: Store, config: object = {}) {
     super(store, { agents: { main: { model: "test/model" } }, ...config });
@@ -40,10 +44,10 @@ export class TurningHouse extends TalkingHouse {
   async *#answer(request: ModelRequest): ReturnType<Model["stream"]> {
     this.asked.push(request);
     const answer = await this.play(request, this.asked.length);
-    const { text = "", calls = [], usage } = typeof answer === "string" ? { text: answer } : answer;
+    const { text = "", calls = [], usage, cut = false } = typeof answer === "string" ? { text: answer } : answer;
     if (text !== "") yield { kind: "text", text };
     for (const call of calls) yield { kind: "call", call };
-    if (usage) yield { kind: "usage", usage };
+    if (usage) yield { kind: "usage", usage, cut };
   }
 
   claim(owner = "node"): Promise<ClaimedWork[]> {
@@ -65,6 +69,7 @@ export class TurningHouse extends TalkingHouse {
       toolbox: new Toolbox(async () => this.tools, [], [], quiet),
       sources: this.sources ?? parts.sources,
       reached: (point) => this.reached(point),
+      ...this.parts,
     });
     await handler(next, lost.signal);
   }

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CallEnd } from "../../acts/turn-journal.ts";
-import { asFailure, Failure, isFailure } from "../../kernel/failure.ts";
+import { asFailure, Failure, isFailure, messageOf } from "../../kernel/failure.ts";
 import type { Tx } from "../../store/engine.ts";
+import { inWords } from "./in-words.ts";
 import type { CallContext, Tool, ToolOutcome } from "./tool.ts";
 
 /** How long a call may take to notice that its turn has ended; what it did until then is still recorded. */
@@ -70,9 +71,8 @@ function lateFailure(tool: Tool, context: CallContext, timeUp: AbortSignal): Fai
 }
 
 function asOutcome(error: unknown): ToolOutcome {
-  const failure =
-    error instanceof Failure ? error : new Failure("tool.failed", error instanceof Error ? error.message : String(error), { cause: error });
-  return { output: `${failure.code}: ${failure.message}${failure.hint ? ` ${failure.hint}` : ""}`, failed: true };
+  const failure = error instanceof Failure ? error : new Failure("tool.failed", messageOf(error), { cause: error });
+  return { output: inWords(failure), failed: true };
 }
 
 /** The store does not answer, or somebody else has the turn: not a tool's outcome. */

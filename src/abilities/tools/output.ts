@@ -1,3 +1,4 @@
+import { messageOf } from "../../kernel/failure.ts";
 import type { Redaction } from "../../kernel/redact.ts";
 import type { CallContext } from "./tool.ts";
 
@@ -11,11 +12,20 @@ const TAIL = 8_000;
 
 /** The output as the model reads it: without secrets, and no longer than it can bear; what is too long is kept elsewhere. */
 export async function shownOutput(output: unknown, redaction: Redaction, spill: (text: string) => Promise<string | null>): Promise<string> {
-  const written = typeof output === "string" ? output : output === undefined ? "" : JSON.stringify(output, null, 1);
-  const text = redaction.text(written).replaceAll("\0", "").toWellFormed();
+  const text = redaction.text(written(output)).replaceAll("\0", "").toWellFormed();
   if (text.length <= MAX_OUTPUT_CHARACTERS) return text;
   const where = await spill(text);
   const left = text.length - HEAD - TAIL;
   const note = `[… ${left} characters are left out${where === null ? "" : `; ${where}`} …]`;
   return `${text.slice(0, HEAD).toWellFormed()}\n${note}\n${text.slice(-TAIL).toWellFormed()}`;
+}
+
+/** The call has been made: what cannot be written as JSON must not make it look as if it had not. */
+function written(output: unknown): string {
+  if (typeof output === "string") return output;
+  try {
+    return JSON.stringify(output, (_key, value: unknown) => (typeof value === "bigint" ? String(value) : value), 1) ?? "";
+  } catch (error) {
+    return `[what it answered cannot be shown: ${messageOf(error).split("\n", 1)[0]}]`;
+  }
 }

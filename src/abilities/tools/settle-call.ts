@@ -10,6 +10,7 @@ import type { ModelCall } from "../../kernel/model.ts";
 import type { Redaction } from "../../kernel/redact.ts";
 import { callHash } from "../../records/access/approvals.ts";
 import type { CallRecord, CallResult, NewCall } from "../../records/journal/calls.ts";
+import { inWords } from "./in-words.ts";
 import { labelRule } from "./label-rule.ts";
 import { made, within } from "./make-call.ts";
 import { type Spill, shownOutput } from "./output.ts";
@@ -34,7 +35,19 @@ export type TurnOfCalls = Omit<CallContext, "key" | "caller" | "progress" | "lab
   progress(place: number, text: string): void;
 };
 
-export type Settled = { readonly kind: "settled"; readonly result: CallResult } | { readonly kind: "asks"; readonly asked: AskedCall };
+export type Settled =
+  | { readonly kind: "settled"; readonly result: CallResult }
+  | { readonly kind: "asks"; readonly asked: AskedCall }
+  /** It may be made, and waits for one before it. */
+  | { readonly kind: "held" };
+
+/** What the answer around a call says of it. */
+export interface AmongCalls {
+  /** Why it is not made, whatever the rules say. */
+  readonly refusal: Failure | null;
+  /** One before it waits for a person. */
+  readonly held: boolean;
+}
 
 /**
  * The one way a tool is run: the rules of the moment, a person's word where it is needed, the record before and after, the output bounded and
@@ -47,7 +60,7 @@ export async function settleCall(
   place: number,
   asked: ModelCall,
   record: CallRecord | undefined,
-  repeats = false,
+  { refusal: given, held }: AmongCalls = { refusal: null, held: false },
 ): Promise<Settled> {
   if (record?.result) return settled(turn, record.result, record.labels);
   const args = parsedArguments(asked.args);
@@ -70,25 +83,21 @@ export async function settleCall(
   };
   // Begun by an attempt that did not live to see its end.
   if (record?.state === "intended" && record.effect === "unsafe") return outcomeUnknown(turn, call);
-  const refusal = refusalOf(asked, args, decision, tool);
-  if (refusal || !tool) return refused(turn, call, refusal ?? new Failure("tool.unknown", `there is no tool "${call.tool}"`));
+  // What was begun and may not be made again may have happened all the same.
+  const refuse = (failure: Failure) => (record?.state === "intended" ? outcomeUnknown(turn, call) : refused(turn, call, failure));
+  const refusal = given ?? refusalOf(asked, args, decision, tool);
+  if (refusal || !tool) return refuse(refusal ?? new Failure("tool.unknown", `there is no tool "${call.tool}"`));
   let checked: unknown;
   try {
     checked = tool.parse(args.value);
   } catch (error) {
-    return refused(turn, call, asFailure(error));
+    return refuse(asFailure(error));
   }
-  if (repeats)
-    return refused(
-      turn,
-      call,
-      new Failure("turn.repeating", `you have made this very call of ${call.tool} several times in a row; it is not made again`, {
-        hint: "Use what it answered, or do something else.",
-      }),
-    );
   const context = contextOf(turn, call);
   const rule = labelRule(tool, context, checked);
   const needsPerson = decision.verdict === "ask" || rule !== null;
+  if (held && !needsPerson) return { kind: "held" };
+  if (needsPerson && record?.state === "intended" && record.approval === null) return outcomeUnknown(turn, call);
   // An approval is bound to what will really be done; a call that was begun with one has spent it.
   if (needsPerson && record?.state !== "intended") {
     const bound = await tool.boundTo?.(checked, context);
@@ -101,7 +110,7 @@ export async function settleCall(
     );
     if (spent === "not approved") return { kind: "asks", asked: { call, args: shownArgs, asked: record.approval } };
     if (spent !== "used")
-      return refused(turn, call, new Failure("tool.denied", `${call.tool} needs a person's approval, and it is ${spent}`));
+      return refused(turn, call, new Failure("tool.denied", `${call.tool} needs a person's approval, and it is ${spent}`, { hint: "" }));
   }
   return make(parts, turn, tool, call, checked, context, needsPerson);
 }
@@ -117,7 +126,9 @@ async function make(
 ): Promise<Settled> {
   const began = parts.clock.now();
   const took = (): number => Math.round(parts.clock.now() - began);
-  const endOf = async (outcome: ToolOutcome, spill: Spill): Promise<CallEnd> => {
+  const endOf = async (made: ToolOutcome, spill: Spill): Promise<CallEnd> => {
+    // A program's tool may answer anything.
+    const outcome: ToolOutcome = typeof made === "object" && made !== null ? made : { output: made };
     const text = await shownOutput(outcome.output, parts.redaction, (whole) => spill(context, whole));
     return {
       result: {
@@ -145,7 +156,16 @@ async function make(
     return settled(turn, end.result, end.labels);
   }
   if (tool.effect !== "pure" && !intended) await turn.journal.intend(call);
-  const end = await endOf(await made(tool, args, context), parts.spill);
+  const told = parts.redaction.stream((text) => turn.progress(call.place, text));
+  let runs = true;
+  const progress = (text: string): void => {
+    if (runs) told.push(String(text));
+  };
+  const outcome = await made(tool, args, { ...context, progress }).finally(() => {
+    runs = false;
+    told.end();
+  });
+  const end = await endOf(outcome, parts.spill);
   await turn.journal.settle(call, end, took());
   return settled(turn, end.result, end.labels);
 }
@@ -164,7 +184,7 @@ function contextOf(turn: TurnOfCalls, call: NewCall): CallContext {
     signal,
     key,
     caller: { kind: "agent", name: agent.id, roles: agent.roles, run: run.id, step: null, call: key },
-    progress: (text) => turn.progress(call.place, text),
+    progress: () => {},
   };
 }
 
@@ -188,10 +208,6 @@ async function outcomeUnknown(turn: TurnOfCalls, call: NewCall): Promise<Settled
 
 function outcomeOf(failure: Failure): ToolOutcome {
   return { output: inWords(failure), failed: true };
-}
-
-function inWords({ code, message, hint }: Failure): string {
-  return `${code}: ${message}${hint ? ` ${hint}` : ""}`;
 }
 
 type Arguments = { readonly value: unknown; readonly problem: string | null };

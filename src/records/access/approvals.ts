@@ -57,10 +57,19 @@ export function callHash({ agent, tool, args }: Pick<Question, "agent" | "tool" 
   return sha256(canonicalJson({ agent, tool, args: args ?? null }));
 }
 
+/** The run has ended: nobody need be asked any more, and a word that was not used is good for nothing. */
+export async function voidApprovalsOf(store: Store, tx: Tx, run: string, because: string): Promise<void> {
+  const rows = await tx.all<{ id: string }>`update approvals set state = 'void'
+    where run_id = ${run} and ${OPEN} and expires_at > now_ms() returning id`;
+  for (const { id } of rows)
+    await store.ledger.append(tx, { type: "approval.voided", actor: GATEWAY, subject: ["approval", id], data: { run, because } });
+}
+
 /**
  * Calls that wait for a person's word.
  *
- *   asked → approved (good for one call, until it expires) | denied | expired | void (the call is not the one that was asked about)
+ *   asked → approved (good for one call, until it expires) | denied | expired | void (the call is not the one that was asked about, or
+ *           its run has ended)
  *   approved → used, expired or void
  */
 export class Approvals {
@@ -112,6 +121,15 @@ export class Approvals {
   /** The run that asked; null: none did. */
   async runOf(reads: Reads, idPrefix: string): Promise<string | null> {
     return (await this.#find(reads, idPrefix, code(""))).run_id;
+  }
+
+  /** How long until the first of these expires; null: there are none. */
+  async leftMs(reads: Reads, ids: readonly string[]): Promise<number | null> {
+    if (ids.length === 0) return null;
+    const row = await reads.get<{
+      left: number | null;
+    }>`select min(expires_at) - now_ms() as "left" from approvals where id in ${list(ids)}`;
+    return row?.left ?? null;
   }
 
   /** Once: the same word again changes nothing, another one is refused. */
