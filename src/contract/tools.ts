@@ -22,8 +22,7 @@ export const SEEN_SHARED = "/shared";
 /** What a profile holds, in the words of the rules: tools, wildcards, groups. `full` is everything, tools of MCP servers included. */
 export const PROFILE_NAMES = ["minimal", "messaging", "coding", "full"] as const;
 export type ProfileName = (typeof PROFILE_NAMES)[number];
-/** Skills are the operator's own words: whoever was given some may read them. */
-const minimal = ["clarify", "todo", "skill_read"];
+const minimal = ["clarify", "todo"];
 const messaging = [...minimal, "group:memory", "group:web", "group:context", "mail_*", "message_send"];
 const coding = [...messaging, "group:fs", "group:runtime", "group:coordination", "group:delegation"];
 export const PROFILES: Readonly<Record<ProfileName, readonly string[]>> = { minimal, messaging, coding, full: ["*"] };

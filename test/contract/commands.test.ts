@@ -105,24 +105,24 @@ describe.each(PLACES)("commands on %s", (_name, makePlace) => {
   });
 
   const MAY: readonly (readonly [string, Partial<NewMessage>, object, string])[] = [
-    ["an owner in a direct message", {}, {}, "new stop agents agent model status approve deny help"],
-    ["an owner in a group", GROUP, {}, "new stop agents agent model status approve deny help"],
-    ["somebody else in a direct message", STRANGER, {}, "new stop agents status help"],
+    ["an owner in a direct message", {}, {}, "new compact stop agents agent model status approve deny help"],
+    ["an owner in a group", GROUP, {}, "new compact stop agents agent model status approve deny help"],
+    ["somebody else in a direct message", STRANGER, {}, "new compact stop agents status help"],
     ["somebody else in a group", { ...GROUP, peer: "9" }, {}, "agents status help"],
     ["somebody else in a channel", { ...GROUP, peer: "9", chat_type: "channel" }, {}, "agents status help"],
     [
       "somebody else in a group where everybody has a session",
       { ...GROUP, peer: "9" },
       { group_scope: "per-peer" },
-      "new stop agents status help",
+      "new compact stop agents status help",
     ],
     ["somebody else where all direct messages are one session", STRANGER, { dm_scope: "main" }, "agents status help"],
-    ["somebody with an owner's id on another platform", { platform: "discord" }, {}, "new stop agents status help"],
+    ["somebody with an owner's id on another platform", { platform: "discord" }, {}, "new compact stop agents status help"],
   ];
   test.each(MAY)("%s", async (_who, from, scopes, may) => {
     house.reconfigure({ ...CONFIG, ...scopes });
     const allowed: string[] = [];
-    for (const name of ["new", "stop", "agents", "agent", "model", "status", "approve", "deny", "help"]) {
+    for (const name of ["new", "compact", "stop", "agents", "agent", "model", "status", "approve", "deny", "help"]) {
       const run = await house.say(`/${name}${/approve|deny/.test(name) ? " x" : ""}`, from);
       if (run.error?.code !== "request.forbidden") allowed.push(name);
       else expect(run.reply?.text).toContain("those listed under `owners:` in the config may");

@@ -2,6 +2,7 @@ import { ACCESS_BUGS } from "./access-bugs.ts";
 import { AGREEMENT_BUGS } from "./agreement-bugs.ts";
 import { API_BUGS } from "./api-bugs.ts";
 import { BUDGET_BUGS } from "./budget-bugs.ts";
+import { CONTEXT_BUGS } from "./context-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
 import { DOCTOR_BUGS } from "./doctor-bugs.ts";
 import { MAIL_TURN_BUGS } from "./mail-turn-bugs.ts";
@@ -240,6 +241,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...API_BUGS,
   ...SESSION_BUGS,
   ...TURN_BUGS,
+  ...CONTEXT_BUGS,
   ...BUDGET_BUGS,
   ...WORKSPACE_BUGS,
   ...SANDBOX_BUGS,
