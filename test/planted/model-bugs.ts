@@ -23,7 +23,7 @@ export const MODEL_BUGS: readonly PlantedBug[] = [
   {
     name: "a provider that asks to wait is not waited for",
     file: RESILIENT,
-    from: "const wait = trouble.waitMs === null ? backoff : trouble.waitMs + Math.round(random.fraction() * BASE_MS);",
+    from: "const wait = Math.max(backoff, trouble.waitMs === null ? 0 : trouble.waitMs + Math.round(random.fraction() * BASE_MS));",
     to: "const wait = backoff;",
     ...PATIENT,
   },
@@ -51,7 +51,7 @@ export const MODEL_BUGS: readonly PlantedBug[] = [
   {
     name: "everybody probes at once",
     file: "src/abilities/models/breaker.ts",
-    from: "    if (this.#probing) return { admitted: false, waitMs: PROBED_MS };\n",
+    from: "    if (this.#probing) return { admitted: false, waitMs: PROBED_MS, isProbe: false };\n",
     to: "",
     ...PATIENT,
   },
@@ -117,5 +117,40 @@ export const MODEL_BUGS: readonly PlantedBug[] = [
     from: "if (last?.settings === settings) return last.models;",
     to: "if (last) return last.models;",
     tests: ["src/abilities/models/configured-models.test.ts"],
+  },
+  {
+    name: "answers that always break off are no failures of their provider",
+    file: RESILIENT,
+    from: "if (undecided) breaker.answers();",
+    to: "if (undecided) breaker.succeeded();",
+    ...PATIENT,
+  },
+  {
+    name: "a probe is over when somebody else gives up",
+    file: "src/abilities/models/breaker.ts",
+    from: "if (isProbe) this.#probing = false;",
+    to: "this.#probing = isProbe && false;",
+    ...PATIENT,
+  },
+  {
+    name: "a provider that says to come back at once is asked without a pause",
+    file: RESILIENT,
+    from: "const wait = Math.max(backoff, trouble",
+    to: "const wait = Math.max(trouble.waitMs === null ? backoff : 0, trouble",
+    ...PATIENT,
+  },
+  {
+    name: "the next model of a chain waits until a resting provider is back",
+    file: RESILIENT,
+    from: "waitsForRest: false };",
+    to: "waitsForRest: true };",
+    ...PATIENT,
+  },
+  {
+    name: "a silent model is asked again while the next one stands ready",
+    file: RESILIENT,
+    from: "totalMs: 60_000, waitsForRest",
+    to: "totalMs: 480_000, waitsForRest",
+    ...PATIENT,
   },
 ];

@@ -5,7 +5,7 @@ import { seededRandom } from "../../kernel/random.ts";
 import { Breaker } from "./breaker.ts";
 import type { RawChunk } from "./providers/from-stream.ts";
 import { SilentProvider, type Trouble, waitOf } from "./providers/provider-trouble.ts";
-import { PATIENCE, type Patience, resilientStream, type Time } from "./resilient-model.ts";
+import { PATIENCE, PATIENCE_WITH_NEXT, type Patience, resilientStream, type Time } from "./resilient-model.ts";
 
 /** Time that passes only when somebody waits, and then at once: whoever waits shortest goes first. */
 class FakeTime implements Time {
@@ -114,6 +114,13 @@ describe("attempts", () => {
     expect(often.asked.length).toBe(3);
   });
 
+  test("a provider that says not to wait at all is waited for as if it had said nothing", async () => {
+    const { ask, asked } = house([0, 0, 0, "ok"]);
+    await ask();
+    const waits = asked.slice(1).map((at, index) => at - (asked[index] as number));
+    expect(waits.map((wait, index) => wait >= 250 * 2 ** index)).toEqual([true, true, true]);
+  });
+
   test("what was said before a break is void, and only then", async () => {
     expect(kinds(await house(["cut", "cut", "ok"]).ask())).toEqual(["text", "restart", "text", "restart", "text", "usage"]);
     expect(kinds(await house(["busy", "ok"]).ask())).toEqual(["text", "usage"]);
@@ -134,6 +141,17 @@ describe("attempts", () => {
     expect(asked.length).toBe(2);
   });
 
+  test("where another model stands ready, one that is silent or rests is left for it", async () => {
+    const silent = house(["hang", "ok"], { patience: PATIENCE_WITH_NEXT });
+    await expect(silent.ask()).rejects.toMatchObject({ message: "no answer within 120 s" });
+    expect(silent.asked.length).toBe(1);
+    const resting = house(["ok"], { patience: PATIENCE_WITH_NEXT });
+    for (let count = 0; count < 5; count++) resting.breaker.failed();
+    const began = resting.time.at;
+    await expect(resting.ask()).rejects.toMatchObject({ code: "model.busy" });
+    expect(resting.time.at).toBe(began);
+  });
+
   test("a stop ends the waiting and what is under way", async () => {
     const stop = new AbortController();
     const { parts } = house(["hang"]);
@@ -150,13 +168,13 @@ describe("the breaker", () => {
     for (let count = 0; count < 4; count++) breaker.failed();
     expect(breaker.admit().admitted).toBe(true);
     breaker.failed();
-    expect(breaker.admit()).toEqual({ admitted: false, waitMs: 5_000 });
+    expect(breaker.admit()).toMatchObject({ admitted: false, waitMs: 5_000 });
     time.at += 5_000;
     expect(breaker.admit().admitted).toBe(true);
     expect(breaker.admit().admitted).toBe(false);
     // The probe fails: twice the rest.
-    breaker.failed();
-    expect(breaker.admit()).toEqual({ admitted: false, waitMs: 10_000 });
+    breaker.failed(true);
+    expect(breaker.admit()).toMatchObject({ admitted: false, waitMs: 10_000 });
     time.at += 10_000;
     expect(breaker.admit().admitted).toBe(true);
     breaker.succeeded();
@@ -168,9 +186,43 @@ describe("the breaker", () => {
     const breaker = new Breaker(time);
     for (let count = 0; count < 5; count++) breaker.failed();
     time.at += 5_000;
+    expect(breaker.admit()).toMatchObject({ admitted: true, isProbe: true });
+    breaker.undecided(true);
     expect(breaker.admit().admitted).toBe(true);
-    breaker.undecided();
-    expect(breaker.admit().admitted).toBe(true);
+  });
+
+  test("those that were under way when it opened neither end a probe nor stand for it", () => {
+    const time = new FakeTime();
+    const breaker = new Breaker(time);
+    for (let count = 0; count < 5; count++) breaker.failed();
+    time.at += 5_000;
+    expect(breaker.admit().isProbe).toBe(true);
+    breaker.undecided(false);
+    breaker.failed(false);
+    expect(breaker.admit()).toMatchObject({ admitted: false, waitMs: 1_000 });
+    breaker.failed(true);
+    expect(breaker.admit()).toMatchObject({ admitted: false, waitMs: 10_000 });
+  });
+
+  test("answers that all break off in the middle are failures in a row", async () => {
+    const time = new FakeTime();
+    const breaker = new Breaker(time);
+    const one = house(["cut", "cut", "cut", "cut"], { time, breaker });
+    await expect(one.ask()).rejects.toMatchObject({ code: "model.failed" });
+    const two = house(["cut"], { time, breaker, patience: { attempts: 1 } });
+    await expect(two.ask()).rejects.toMatchObject({ code: "model.failed" });
+    expect(breaker.admit().admitted).toBe(false);
+  });
+
+  test("a probe that is being answered lets the others in, before its answer is whole", async () => {
+    const time = new FakeTime();
+    const breaker = new Breaker(time);
+    for (let count = 0; count < 5; count++) breaker.failed();
+    time.at += 5_000;
+    const stream = resilientStream(house(["ok"], { time, breaker }).parts, REQUEST, new AbortController().signal);
+    expect(await stream.next()).toMatchObject({ value: { kind: "text" } });
+    expect([breaker.admit().admitted, breaker.admit().admitted]).toEqual([true, true]);
+    await stream.return();
   });
 
   test("ten minutes of failures are a few attempts, however many ask; then it is as before", async () => {
@@ -211,6 +263,9 @@ test.each<[Record<string, string>, number | null]>([
   [{ "x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "1s" }, null],
   [{ "anthropic-ratelimit-requests-remaining": "0", "anthropic-ratelimit-requests-reset": new Date(1_005_000).toISOString() }, 5_000],
   [{ "retry-after": "soon" }, null],
+  [{ "retry-after": "-5" }, null],
+  [{ "retry-after": new Date(1_000_000 - 60_000).toUTCString() }, 0],
+  [{ "retry-after": "3600" }, 3_600_000],
   [{}, null],
 ])("%j asks to wait %s ms", (headers, wait) => {
   expect(waitOf(headers, 1_000_000)).toBe(wait);

@@ -17,11 +17,20 @@ export interface Patience {
   readonly waitMs: number;
   /** After so long no further attempt begins. */
   readonly totalMs: number;
+  /** Whether a provider that nobody asks for the moment is waited for. */
+  readonly waitsForRest: boolean;
 }
 
-export const PATIENCE: Patience = { firstMs: 120_000, idleMs: 90_000, attempts: 4, waitMs: 60_000, totalMs: 480_000 };
-/** Where another model stands ready, it is asked before long. */
-export const PATIENCE_WITH_NEXT: Patience = { ...PATIENCE, attempts: 3, waitMs: 10_000 };
+export const PATIENCE: Patience = {
+  firstMs: 120_000,
+  idleMs: 90_000,
+  attempts: 4,
+  waitMs: 60_000,
+  totalMs: 480_000,
+  waitsForRest: true,
+};
+/** Where another model stands ready, it is asked before long: after one silence, and at once while the provider rests. */
+export const PATIENCE_WITH_NEXT: Patience = { ...PATIENCE, attempts: 3, waitMs: 10_000, totalMs: 60_000, waitsForRest: false };
 
 const BASE_MS = 500;
 const MAX_BACKOFF_MS = 15_000;
@@ -55,34 +64,36 @@ export async function* resilientStream(
   let said = false;
   for (let attempt = 1; ; ) {
     signal.throwIfAborted();
-    const { admitted, waitMs } = breaker.admit();
+    const { admitted, waitMs, isProbe } = breaker.admit();
     let trouble: Trouble;
-    if (!admitted) trouble = { failure: resting(parts.name, waitMs), passing: true, waitMs: Math.max(1, waitMs) };
+    if (!admitted) trouble = { failure: resting(parts.name, waitMs), passing: patience.waitsForRest, waitMs };
     else {
       let undecided = true;
       try {
         for await (const chunk of watched(parts, request, signal)) {
-          if (undecided) breaker.succeeded();
+          if (undecided) breaker.answers();
           undecided = false;
           if (chunk.kind === "alive") continue;
           said ||= chunk.kind !== "usage";
           yield chunk.kind === "usage" ? { ...chunk, model: chunk.model ?? parts.name } : chunk;
         }
+        breaker.succeeded();
+        undecided = false;
         return;
       } catch (error) {
         signal.throwIfAborted();
         trouble = parts.judge(error);
-        if (trouble.passing) breaker.failed();
+        if (trouble.passing) breaker.failed(isProbe);
         undecided &&= !trouble.passing;
       } finally {
-        if (undecided) breaker.undecided();
+        if (undecided) breaker.undecided(isProbe);
       }
       if (attempt++ >= patience.attempts) throw trouble.failure;
     }
     if (!trouble.passing) throw trouble.failure;
     const backoff = jitteredBackoff(attempt - 1, random, BASE_MS, MAX_BACKOFF_MS);
-    // Whoever was told a time comes after it, and not all at the same moment.
-    const wait = trouble.waitMs === null ? backoff : trouble.waitMs + Math.round(random.fraction() * BASE_MS);
+    // Whoever was told a time comes after it, and not all at the same moment; "at once" is not taken at its word.
+    const wait = Math.max(backoff, trouble.waitMs === null ? 0 : trouble.waitMs + Math.round(random.fraction() * BASE_MS));
     waited += wait;
     if (waited > patience.waitMs || time.now() + wait - began > patience.totalMs) throw trouble.failure;
     if (said) yield { kind: "restart", because: trouble.failure.message };

@@ -106,7 +106,8 @@ export function waitOf(headers: Readonly<Record<string, string>>, now: number): 
   const after = headers["retry-after"];
   if (after) {
     if (Number(after) >= 0) return Number(after) * 1000;
-    const at = Date.parse(after);
+    // A number below zero would be read as a date.
+    const at = Number(after) < 0 ? Number.NaN : Date.parse(after);
     if (!Number.isNaN(at)) return Math.max(0, at - now);
   }
   for (const what of ["requests", "tokens"]) {
