@@ -155,4 +155,20 @@ export const MEMORY_BUGS: readonly PlantedBug[] = [
     ...web,
     filter: "hostile",
   },
+  {
+    name: "the key of a search provider goes wherever it redirects to",
+    file: FETCH,
+    from: "next.url.origin === first.url.origin ? request.headers : {}",
+    to: "next.url.origin !== first.url.host ? request.headers : {}",
+    ...web,
+    filter: "whoever it redirects to",
+  },
+  {
+    name: "words of the sender in a failure are taken for our own",
+    file: "src/abilities/tools/web/web-fetch.ts",
+    from: 'failed: true, labels: ["external"] };\n      }',
+    to: "failed: true };\n      }",
+    ...web,
+    filter: "words of the sender",
+  },
 ];

@@ -14,7 +14,7 @@ export const systemResolve: Resolve = async (host) => (await lookup(host, { all:
 export interface GuardedRequest {
   readonly url: string;
   readonly method?: "GET" | "POST";
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body?: string;
   /** Hosts that may be asked although they are private, as `host` or `host:port`. */
   readonly privateHosts: readonly string[];
@@ -47,9 +47,12 @@ export async function guardedFetch(request: GuardedRequest): Promise<GuardedResp
   const timeUp = AbortSignal.timeout(request.timeoutMs ?? TIMEOUT_MS);
   const signal = AbortSignal.any([request.signal, timeUp]);
   try {
-    let next = checkedUrl(request.url, request.privateHosts);
+    const first = checkedUrl(request.url, request.privateHosts);
+    let next = first;
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
-      const answer = await askOnce(request, next, signal);
+      // A key is for whoever it was meant for, and for nobody they send us to.
+      const headers = next.url.origin === first.url.origin ? request.headers : {};
+      const answer = await askOnce({ ...request, headers }, next, signal);
       if ("bytes" in answer) return answer;
       if (request.method === "POST") throw new Failure("tool.failed", `${next.url.host} answers with a redirect`);
       next = checkedUrl(answer.location, request.privateHosts, next.url);

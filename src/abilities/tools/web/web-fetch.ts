@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { Failure } from "../../../kernel/failure.ts";
+import { Failure, isFailure } from "../../../kernel/failure.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../tool.ts";
 import { decoded } from "./decoded.ts";
 import { type GuardedResponse, guardedFetch, type Resolve } from "./guarded-fetch.ts";
+import { checkedUrl } from "./public-url.ts";
 import { PageReader } from "./read-page-aside.ts";
 
 const TIMEOUT_MS = 40_000;
@@ -25,8 +26,16 @@ export function webFetchTool(resolve: Resolve): Tool {
     egress: true,
     run: async ({ url }, { revision, signal }): Promise<ToolOutcome> => {
       const privateHosts = revision.settings.config.web.private_hosts;
-      const answer = await guardedFetch({ url, privateHosts, signal, resolve });
-      return { ...(await outcomeOf(answer, reader, signal)), labels: ["external"] };
+      // Refused by itself, it holds nothing but the turn's own words.
+      checkedUrl(url, privateHosts);
+      try {
+        const answer = await guardedFetch({ url, privateHosts, signal, resolve });
+        return { ...(await outcomeOf(answer, reader, signal)), labels: ["external"] };
+      } catch (error) {
+        if (!isFailure(error, "tool.failed") && !isFailure(error, "web.refused")) throw error;
+        // Where it redirects to, what it calls its type: a failure has words of whoever was asked.
+        return { output: `${error.code}: ${error.message} ${error.hint}`, failed: true, labels: ["external"] };
+      }
     },
   });
 }
@@ -65,7 +74,7 @@ async function outcomeOf(answer: GuardedResponse, reader: PageReader, signal: Ab
 
 /** As the sender says; where it says nothing, by what it looks like. */
 function typeOf(contentType: string, bytes: Uint8Array): string {
-  const named = (contentType.split(";")[0] ?? "").trim().toLowerCase();
+  const named = (contentType.split(";")[0] ?? "").trim().toLowerCase().slice(0, 100);
   if (named !== "") return named;
   const beginning = Buffer.from(bytes.subarray(0, 512)).toString("latin1");
   if (/^\s*<(!doctype html|html|head|body)/i.test(beginning)) return "text/html";
