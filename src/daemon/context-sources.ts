@@ -29,7 +29,7 @@ export function contextSources({ home, clock, newId, personalities, skills, memo
     return opened;
   };
   return {
-    system: [personalitySource(personalities), houseRules, workspaceNotes(workspaces), skillsIndex(skills)],
+    system: [personalitySource(personalities), houseRules, workspaceNotes(workspaces, clock), skillsIndex(skills)],
     recalled: [placeSource(clock), memorySource(memory, home)],
   };
 }

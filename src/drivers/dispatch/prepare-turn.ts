@@ -131,7 +131,9 @@ async function contextOf(
 ): Promise<{ readonly context: StoredContext; readonly history: History }> {
   const { run, grant } = facts;
   const { read } = parts.store;
-  const [system, recalled] = await Promise.all([partsOf(parts.sources.system, facts), partsOf(parts.sources.recalled, facts)]);
+  // Kept as it is sent: what people have written into files may hold a secret.
+  const told = await Promise.all([partsOf(parts.sources.system, facts), partsOf(parts.sources.recalled, facts)]);
+  const [system, recalled] = parts.redaction.value(told);
   const instructions = run.request?.instructions;
   const offers = offersOf(tools, grant, parts.agents.current.policy);
   const { summary, asked } = run.request?.messages ? NO_SUMMARY : await readSummaryState(read, run.sessionKey, run.epoch);
@@ -141,9 +143,8 @@ async function contextOf(
       ? { history: NO_HISTORY, bounds: { after: 0 } }
       : await newestHistory(read, run, summary, offers.length > 0, roomOf(model, run.request?.settings.maxOutputTokens));
   const mail = stale?.recalled.filter(({ name }) => name === "mail") ?? [];
-  const told = [...system, ...recalled];
   const carried = await labelsOfRuns(read, [...history.runs, ...(bounds.summary ? [bounds.summary.run] : [])]);
-  const labels = [...new Set([...carried, ...told.flatMap((part) => part.labels ?? []), ...(stale?.labels ?? [])])];
+  const labels = [...new Set([...carried, ...[...system, ...recalled].flatMap((part) => part.labels ?? []), ...(stale?.labels ?? [])])];
   const context: StoredContext = {
     system: instructions ? [...system, { name: "caller", text: `Instructions of whoever asks:\n${instructions}` }] : system,
     recalled: [...recalled, ...mail],

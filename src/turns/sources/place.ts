@@ -16,6 +16,8 @@ function dayOf(at: number): string {
 
 function whereOf({ run, revision }: TurnFacts): string {
   const { platform, chatType, chat, topic, peer } = run.address;
+  // A turn that mail has started: see acts/wake-agent.ts.
+  if (platform === "internal") return "Nobody speaks with you now: this turn was started by the gateway.";
   const on = `on ${named(platform)}`;
   if (chatType === "dm") {
     const owner = revision.settings.config.owners.includes(`${platform}:${peer}`) ? ", an owner of this house" : "";
