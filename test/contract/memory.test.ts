@@ -199,6 +199,32 @@ describe.each(PLACES)("memory on %s", (_name, makePlace) => {
     expect((await memory.list(OPERATOR, query)).notes).toHaveLength(1);
   });
 
+  test("a note that is there already can be pinned by saving it again, within the bound, and is counted once", async () => {
+    withLimits({ pinnedCharacters: 20 });
+    const first = idIn(String((await save("The heron nests")).output));
+    await Promise.all(Array.from({ length: 4 }, () => save("The heron nests", JON, { pin: true })));
+    const { notes } = await memory.list(OPERATOR, query);
+    expect(notes).toMatchObject([{ id: first, pinned: true }]);
+    await save("The egret");
+    await expect(save("The egret", JON, { pin: true })).rejects.toMatchObject({ code: "memory.full" });
+    await tools.call("memory_forget", { id: first }, JON);
+    await save("Twenty characters it", JON, { pin: true });
+    await expect(save("1", JON, { pin: true })).rejects.toMatchObject({ code: "memory.full" });
+  });
+
+  test("a pinned note is never the one of a turn that had read words from outside", async () => {
+    await save("The heron nests", { ...JON, labels: ["external"] });
+    await save("The heron nests", JON, { pin: true });
+    const { notes } = await memory.list(OPERATOR, query);
+    expect(notes.map(({ pinned, labels }) => [pinned, labels])).toEqual([
+      [true, []],
+      [false, ["external"]],
+    ]);
+    // The same words from outside, once they are there without: nothing new.
+    await save("The heron nests", { ...JON, labels: ["external"] });
+    expect((await memory.list(OPERATOR, query)).notes).toHaveLength(2);
+  });
+
   test("a note too long is refused, and so is one more than there may be, however many save at once", async () => {
     withLimits({ characters: 100, notes: 5 });
     await expect(save("x".repeat(101))).rejects.toMatchObject({ code: "request.too_large" });

@@ -171,4 +171,18 @@ export const MEMORY_BUGS: readonly PlantedBug[] = [
     ...web,
     filter: "words of the sender",
   },
+  {
+    name: "a note that is there already is not pinned, though the model is told so",
+    file: MEMORY,
+    from: "if (same && (!pinned || same.pinned === 1))",
+    to: "if (same)",
+    ...onSqlite,
+  },
+  {
+    name: "a note of a turn with words from outside is pinned by saying it again",
+    file: MEMORY,
+    from: `labels in ('', \${labels.join(" ")}) and`,
+    to: `labels <> \${labels.join(" ")} || '-' and`,
+    ...onSqlite,
+  },
 ];

@@ -44,6 +44,12 @@ export interface SavedNote {
   readonly known: boolean;
 }
 
+interface SameRow {
+  readonly id: string;
+  readonly pinned: number;
+  readonly counted_in: string;
+}
+
 /** What agents keep. A note is found from where its person, place and agent are; nothing of others is found first and left out afterwards. */
 export class Memory {
   readonly #store: Store;
@@ -63,8 +69,16 @@ export class Memory {
     const scope = scopeOfNote(agent, circle, person, place);
     const key = scopeKey(scope);
     const hash = sha256(text);
-    const same = await tx.get<{ id: string }>`select id from memories where scope = ${key} and hash = ${hash} and forgotten_at is null`;
-    if (same) return { id: same.id, known: true };
+    // One with labels is not the same for a turn without: that one may pin it.
+    const same = await tx.get<SameRow>`select id, pinned, counted_in from memories
+      where scope = ${key} and hash = ${hash} and labels in ('', ${labels.join(" ")}) and forgotten_at is null order by pinned desc, id limit 1`;
+    if (same && (!pinned || same.pinned === 1)) return { id: same.id, known: true };
+    const told = { circle, pinned, labels, run, characters: text.length };
+    if (same) {
+      await this.#pin(tx, same, text.length);
+      await this.#tell(tx, agent, same.id, told);
+      return { id: same.id, known: true };
+    }
     const counted = scopeKey(countedScope(standpoint, circle));
     await this.#count(tx, agent, counted, pinned ? text.length : 0);
     const id = this.#newId();
@@ -72,13 +86,23 @@ export class Memory {
       values (${id}, ${agent}, ${circle}, ${circle === "all" ? "" : person}, ${JSON.stringify(placeOf(standpoint))}, ${key}, ${counted}, ${text}, ${hash},
         ${labels.join(" ")}, ${pinned ? 1 : 0}, ${run}, now_ms())`;
     await this.#store.search.put(tx, { collection: NOTE_DOCUMENTS, id, scope, text: `${text} ${markOf(agent)} ${ANY_MARK}` });
-    await this.#store.ledger.append(tx, {
-      type: "memory.saved",
-      actor: agent,
-      subject: ["memory", id],
-      data: { circle, pinned, labels, run, characters: text.length },
-    });
+    await this.#tell(tx, agent, id, told);
     return { id, known: false };
+  }
+
+  async #tell(tx: Tx, agent: string, id: string, data: object): Promise<void> {
+    await this.#store.ledger.append(tx, { type: "memory.saved", actor: agent, subject: ["memory", id], data });
+  }
+
+  /** In the order of whoever forgets: first the count, then the note. */
+  async #pin(tx: Tx, { id, counted_in: scope }: SameRow, characters: number): Promise<void> {
+    const { pinnedCharacters } = this.#limits;
+    const room = await tx.run`update memory_counts set pinned_characters = pinned_characters + ${characters}
+      where scope = ${scope} and pinned_characters + ${characters} <= ${pinnedCharacters}`;
+    if (room === 0) throw tooMuchPinned(pinnedCharacters);
+    const mine = await tx.run`update memories set pinned = 1 where id = ${id} and pinned = 0 and forgotten_at is null`;
+    // Somebody else has pinned or forgotten it meanwhile.
+    if (mine === 0) await tx.run`update memory_counts set pinned_characters = pinned_characters - ${characters} where scope = ${scope}`;
   }
 
   /** The best first, of the newest that have every word, or any of them. */
@@ -150,20 +174,20 @@ export class Memory {
       throw full(`this agent has ${notesOfAgent} notes already`);
     if (await counted(tx, scope, pinned, notes, pinnedCharacters)) return;
     const row = await tx.get<{ notes: number }>`select notes from memory_counts where scope = ${scope}`;
-    throw row && row.notes < notes
-      ? full(`pinned notes may have ${pinnedCharacters} characters together, and with this one they would have more`)
-      : full(`there are ${notes} notes here already`);
+    throw row && row.notes < notes ? tooMuchPinned(pinnedCharacters) : full(`there are ${notes} notes here already`);
   }
 
   async #forget(tx: Tx, visible: SqlFragment, idPrefix: string, by: string): Promise<Note> {
     const found = await findNote(tx, visible, idPrefix, code(""));
     await tx.run`update memory_counts set notes = notes - 1 where scope = ${totalScope(found.agent)}`;
-    await tx.run`update memory_counts set notes = notes - 1, pinned_characters = pinned_characters - ${found.pinned * found.body.length}
-      where scope = ${found.counted_in}`;
+    await tx.run`update memory_counts set notes = notes - 1 where scope = ${found.counted_in}`;
     // Of two who forget it at once, the second has waited above and finds nothing here: its counts are taken back with it.
-    const mine = await tx.run`update memories set body = '', hash = '', forgotten_at = now_ms()
-      where id = ${found.id} and forgotten_at is null`;
-    if (mine === 0) throw new Failure("request.not_found", `there is no note "${idPrefix.slice(0, 40)}"`);
+    const mine = await tx.get<{ pinned: number }>`update memories set body = '', hash = '', forgotten_at = now_ms()
+      where id = ${found.id} and forgotten_at is null returning pinned`;
+    if (!mine) throw new Failure("request.not_found", `there is no note "${idPrefix.slice(0, 40)}"`);
+    // By what it is now: somebody may have pinned it since it was found.
+    await tx.run`update memory_counts set pinned_characters = pinned_characters - ${mine.pinned * found.body.length}
+      where scope = ${found.counted_in}`;
     await this.#store.search.remove(tx, NOTE_DOCUMENTS, found.id);
     await this.#store.ledger.append(tx, {
       type: "memory.forgotten",
@@ -206,6 +230,10 @@ function placeOf({ place: { platform, account, chat, topic } }: Standpoint): Sta
 function within(scopes: readonly Scope[]): SqlFragment {
   const ranges = scopes.map(encodeScope).map((prefix) => sql`(scope >= ${prefix} and scope < ${scopeUpperBound(prefix)})`);
   return new SqlFragment(["(", ...ranges.slice(1).map(() => " or "), ")"], ranges);
+}
+
+function tooMuchPinned(characters: number): Failure {
+  return full(`pinned notes may have ${characters} characters together, and with this one they would have more`);
 }
 
 function full(message: string): Failure {

@@ -45,7 +45,8 @@ function saveTool(memory: Memory): Tool {
       if (labels.length > 0 && (pin || whom === "everyone")) throw tooFar(pin, labels);
       const note = { text: words, pinned: pin, labels, run: context.run.id, ...(whom === "everyone" ? { circle: "all" as const } : {}) };
       const { id, known } = await memory.saveIn(tx, standpoint(context), note);
-      return { output: known ? `This note was there already, as ${id}.` : `Saved as ${id}.`, told: { id, known } };
+      const there = `This note was there already, as ${id}${pin ? ", and is pinned" : ""}.`;
+      return { output: known ? there : `Saved as ${id}.`, told: { id, known } };
     },
   });
 }
