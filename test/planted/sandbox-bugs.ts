@@ -242,4 +242,11 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
     ...files,
     filter: "workspace_scope",
   },
+  {
+    name: "sandbox: a program may change the first process, and live on when it is ended",
+    file: `${ROOM}/seccomp.ts`,
+    from: "323, 304, 101, 311, 425",
+    to: "323, 304, 425",
+    ...sandbox,
+  },
 ];

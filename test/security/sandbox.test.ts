@@ -355,6 +355,12 @@ describe.skipIf(!state.works)("processes", () => {
     for (const attempt of attempts) expect((await inside(attempt)).code, attempt).not.toBe(0);
   });
 
+  test.runIf(process.arch === "x64")("none can be changed by another, so that the first one ends when it is told to", async () => {
+    const attach = `perl -e '$r = syscall(101, 16, 1, 0, 0); print $r == 0 ? "ATTACHED" : "refused"'`;
+    expect(await said(attach)).toBe("refused");
+    expect(await said(`perl -e 'use Errno; syscall(311, 1, 0, 0, 0, 0, 0); print $!{EPERM} ? "refused" : "$!"'`)).toBe("refused");
+  });
+
   test.runIf(process.arch === "x64")("kernel keyrings and the like are closed", async () => {
     const numbers = { keyctl: 250, add_key: 248, bpf: 321, unshare: 272, io_uring_setup: 425 };
     for (const [name, number] of Object.entries(numbers))

@@ -1,11 +1,12 @@
 /**
  * System calls that programs of agents do without: kernel keyrings (which know users by their number alone, not by namespace), new
  * namespaces, and parts of the kernel that were the way out of sandboxes before. By the numbers of each processor.
+ * Nor may one program change another while it runs: the first process inside could be made to live on when the daemon ends it.
  */
 const REFUSED = {
-  //    add_key request_key keyctl unshare setns perf_event_open bpf userfaultfd open_by_handle_at, then io_uring
-  x64: { audit: 0xc000003e, calls: [248, 249, 250, 272, 308, 298, 321, 323, 304, 425, 426, 427] },
-  arm64: { audit: 0xc00000b7, calls: [217, 218, 219, 97, 268, 241, 280, 282, 265, 425, 426, 427] },
+  //    add_key request_key keyctl unshare setns perf_event_open bpf userfaultfd open_by_handle_at ptrace process_vm_writev, then io_uring
+  x64: { audit: 0xc000003e, calls: [248, 249, 250, 272, 308, 298, 321, 323, 304, 101, 311, 425, 426, 427] },
+  arm64: { audit: 0xc00000b7, calls: [217, 218, 219, 97, 268, 241, 280, 282, 265, 117, 271, 425, 426, 427] },
 } as const;
 
 const LOAD = 0x20;
