@@ -9,6 +9,8 @@ import { costOf } from "../records/usage/estimate.ts";
 const MAX_REPLY_CHARACTERS = 1_000_000;
 const MAX_CALLS = 128;
 const MAX_ARGUMENT_CHARACTERS = 1_000_000;
+/** No tool has a longer one. */
+const MAX_NAME_CHARACTERS = 200;
 /** Deeper, and whoever writes them as JSON again runs out of room. */
 const MAX_ARGUMENT_DEPTH = 200;
 
@@ -45,11 +47,12 @@ async function answer(
   let usage: ModelUsage | null = null;
   let name = model.name;
   let cut = false;
+  let written = 0;
   for await (const chunk of model.stream(request, signal)) {
     signal.throwIfAborted();
     switch (chunk.kind) {
       case "restart":
-        [text, calls, opaque, usage] = ["", [], undefined, null];
+        [text, calls, opaque, usage, cut, written] = ["", [], undefined, null, false, 0];
         emit({ kind: "restart" });
         break;
       case "usage":
@@ -62,6 +65,9 @@ async function answer(
         break;
       case "call":
         calls.push(bearable(chunk.call));
+        written += chunk.call.args.length;
+        if (written > MAX_ARGUMENT_CHARACTERS)
+          throw new Failure("model.failed", `${model.name} wrote arguments of more than ${MAX_ARGUMENT_CHARACTERS} characters`);
         if (calls.length > MAX_CALLS) throw new Failure("model.failed", `${model.name} made more than ${MAX_CALLS} calls at once`);
         break;
       case "text": {
@@ -96,9 +102,12 @@ export function requestHashOf(request: ModelRequest): string {
 
 /** As it can be kept and told again. */
 function bearable({ id, tool, args }: ModelCall): ModelCall {
-  if (args.length > MAX_ARGUMENT_CHARACTERS) throw new Failure("model.failed", `the arguments of ${tool.slice(0, 100)} are too long`);
   const written = isTooDeep(args) ? `too deeply nested: ${args.slice(0, 100)}` : args;
-  return { id: id.replaceAll("\0", ""), tool: tool.replaceAll("\0", ""), args: written.replaceAll("\0", "") };
+  return { id: nameOf(id), tool: nameOf(tool), args: written.replaceAll("\0", "") };
+}
+
+function nameOf(text: string): string {
+  return text.replaceAll("\0", "").slice(0, MAX_NAME_CHARACTERS).toWellFormed();
 }
 
 function isTooDeep(json: string): boolean {

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineTool, type Effect, type Tool, type ToolOutcome } from "../../src/abilities/tools/tool.ts";
+import { wakeHeldTurns } from "../../src/acts/hold-turn.ts";
 import { stopRunIn } from "../../src/acts/stop-runs.ts";
 import { answerApprovalIn } from "../../src/acts/wait-turn.ts";
 import type { Approval, Verdict } from "../../src/contract/approvals.ts";
+import { Failure } from "../../src/kernel/failure.ts";
 import type { LiveChunk } from "../../src/kernel/live.ts";
 import { Redaction } from "../../src/kernel/redact.ts";
 import { readCalls } from "../../src/records/journal/calls.ts";
@@ -249,6 +251,49 @@ describe.each(PLACES)("calls of a turn, on %s", (_name, makePlace) => {
       expect(told()).toEqual(["file_write done", expect.stringMatching(/^tool\.denied: .*expired/)]);
     });
 
+    test("is made when the agent may answer again, and not when it may no longer call", async () => {
+      house.play = (_request, count) => (count % 2 === 1 ? { calls: [call("file_write")] } : "so be it");
+      const { runId } = await house.send("go");
+      await house.take();
+      const ask = ["file_write"];
+      house.reconfigure(configure({ profile: "full", ask }, { state: "paused" }));
+      await answer((await asked())[0]?.id as string, "approve");
+      await house.take();
+      expect(await runOf(runId)).toMatchObject({ status: "waiting" });
+      expect(done).toEqual([]);
+      house.reconfigure(configure({ profile: "full", ask }));
+      await wakeHeldTurns(store, () => false);
+      await house.take();
+      expect(await runOf(runId)).toMatchObject({ status: "completed" });
+      expect(done).toEqual(["file_write"]);
+
+      const other = await house.send("again");
+      await house.take();
+      house.reconfigure(configure({ profile: "full", deny: ["file_write"] }));
+      await answer((await asked())[0]?.id as string, "approve");
+      await house.take();
+      expect(await runOf(other.runId)).toMatchObject({ status: "completed" });
+      expect(done).toEqual(["file_write"]);
+      expect(told()).toEqual([expect.stringMatching(/^tool\.denied: /)]);
+    });
+
+    test("keeps nobody from commands, and what is said meanwhile is taken in when the turn goes on", async () => {
+      house.reconfigure({ ...configure({ profile: "full", ask: ["file_write"] }), owners: ["telegram:7"] });
+      house.play = (_request, count) => (count === 1 ? { calls: [call("file_write")] } : "so be it");
+      const { runId } = await house.send("go");
+      await house.take();
+      const { runId: second } = await house.send("and hurry");
+      expect(await house.claim()).toEqual([]);
+      const id = (await asked())[0]?.id as string;
+      expect(await house.ask(`/approve ${id}`)).toMatch(/^Approved/);
+      expect(await house.ask(`/approve ${id}`)).toMatch(/^Approved/);
+      expect(await house.ask(`/deny ${id}`)).toContain("already");
+      await house.take();
+      expect(done).toEqual(["file_write"]);
+      for (const run of [runId, second]) expect(await runOf(run)).toMatchObject({ status: "completed", reply: { text: "so be it" } });
+      expect(house.asked[1]?.messages.at(-1)).toMatchObject({ role: "user", text: expect.stringContaining("and hurry") });
+    });
+
     test("is asked about no more when its turn is stopped, or has failed", async () => {
       house.play = () => ({ calls: [call("file_write"), call("file_edit")] });
       const { runId } = await house.send("go");
@@ -266,6 +311,65 @@ describe.each(PLACES)("calls of a turn, on %s", (_name, makePlace) => {
       expect(await asked()).toEqual([]);
       expect((await house.approvals.list({ limit: 10 })).map(({ state }) => state).sort()).toEqual(["denied", "void", "void", "void"]);
     });
+  });
+
+  test("one that writes and then refuses has written nothing, and its refusal is on record", async () => {
+    house.tools = [
+      defineTool({
+        name: "todo",
+        description: "of the test",
+        parameters: z.object({}),
+        effect: "keyed",
+        runIn: async (tx) => {
+          await tx.run`update runs set input = 'overwritten'`;
+          throw new Failure("memory.full", "no room");
+        },
+      }),
+    ];
+    house.play = (_request, count) => (count === 1 ? { calls: [call("todo")] } : "so be it");
+    const { runId } = await house.send("go");
+    await house.take();
+    expect((await house.input(runId)).input).toBe("go");
+    expect(told()).toEqual([expect.stringMatching(/^memory\.full: no room\. /)]);
+    expect(await readCalls(store.read, runId)).toMatchObject([{ state: "done", result: { failed: true } }]);
+  });
+
+  test("one that does not end in its time is given up, and what it says later is nobody's", async () => {
+    let late: (value: unknown) => void = () => {};
+    house.tools = [
+      { ...tool("terminal", "unsafe", () => new Promise((resolve) => (late = resolve))), timeoutMs: 50 },
+      tool("file_write", "keyed"),
+    ];
+    house.play = (_request, count) => {
+      if (count === 1) return { calls: [call("terminal"), call("file_write")] };
+      late({ output: "I am late", labels: ["secret"] });
+      return "so be it";
+    };
+    const { runId } = await house.send("go");
+    await house.take();
+    expect(told()).toEqual([expect.stringMatching(/^tool\.timed_out: .*may have taken effect/), "file_write done"]);
+    const [first] = await readCalls(store.read, runId);
+    expect(first).toMatchObject({ state: "done", labels: [], result: { failed: true, text: expect.stringContaining("timed_out") } });
+    expect(done).toEqual(["terminal", "file_write"]);
+  });
+
+  test("one that runs while its turn is stopped leaves nothing behind, and nothing follows it", async () => {
+    let runId = "";
+    house.tools = [
+      tool("terminal", "unsafe", async () => {
+        await store.transact("stop", (tx) => stopRunIn(store, tx, runId, "operator"), "locked");
+        return { output: "done" };
+      }),
+      tool("file_write", "keyed"),
+    ];
+    house.play = () => ({ calls: [call("terminal"), call("file_write")] });
+    ({ runId } = await house.send("go"));
+    await house.take();
+    expect(await runOf(runId)).toMatchObject({ status: "failed", error: { code: "run.stopped" } });
+    expect(done).toEqual(["terminal"]);
+    expect(house.asked).toHaveLength(1);
+    expect(await readCalls(store.read, runId)).toMatchObject([{ state: "intended", result: null }]);
+    expect(await store.queue.counts()).toEqual({});
   });
 
   test.each([
