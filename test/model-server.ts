@@ -58,6 +58,8 @@ export interface ScriptedReply {
   readonly error?: string;
   /** Sent instead of anything else, as it is, with `status` and `headers`. */
   readonly raw?: string;
+  /** Of `raw`: between two of its events. */
+  readonly eventDelayMs?: number;
   readonly finish?: "stop" | "length" | "tool_calls" | "content_filter";
   readonly usage?: { readonly input: number; readonly output: number; readonly cached?: number };
   /** Before the first byte. */
@@ -126,7 +128,15 @@ async function answer(seen: SeenRequest, outgoing: ServerResponse, reply: Script
   if (reply.delayMs) await sleep(reply.delayMs);
   if (reply.hangAfter === 0) return;
   if (reply.cutAfter === 0) return void outgoing.destroy();
-  if (reply.raw !== undefined) return void outgoing.writeHead(reply.status ?? 200, reply.headers).end(reply.raw);
+  if (reply.raw !== undefined) {
+    outgoing.writeHead(reply.status ?? 200, reply.headers);
+    if (reply.eventDelayMs === undefined) return void outgoing.end(reply.raw);
+    for (const event of reply.raw.split(/(?<=\n\n)/)) {
+      outgoing.write(event);
+      await sleep(reply.eventDelayMs);
+    }
+    return void outgoing.end();
+  }
   if (reply.status !== undefined && reply.status !== 200) {
     const message = reply.error ?? `scripted ${reply.status}`;
     return sendJson(outgoing, reply.status, { error: { message, type: "scripted", code: null, param: null } }, reply.headers);

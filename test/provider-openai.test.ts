@@ -143,6 +143,38 @@ describe.each(["test/some-model", "openai/gpt-5.4"])("%s over chat completions",
     expect(textOf(chunks)).toBe("halfwhole");
   });
 
+  test("what is said in the middle of a stream counts as much as what is said before it", async () => {
+    const headers = { "content-type": "text/event-stream" };
+    const event = (error: object): string => `data: ${JSON.stringify({ error })}\n\n`;
+    for (const [error, code] of [
+      [{ message: "the request exceeds the available context size", type: "exceed_context_size_error", code: 400 }, "model.too_long"],
+      [{ message: "the request exceeds the available context size", type: "server_error" }, "model.too_long"],
+      [{ message: "No credit is left", code: 402 }, "model.refused"],
+    ] as const) {
+      server.play([{ raw: event(error), headers }, "not asked for"]);
+      await expect(chunksOf(model(name))).rejects.toMatchObject({ code, message: expect.stringContaining(error.message) });
+    }
+    server.play([{ raw: event({ message: "Slow down", code: 429 }), headers }, "later"]);
+    expect(textOf(await chunksOf(model(name)))).toBe("later");
+  });
+
+  test("an answer that its provider calls an error is none", async () => {
+    const chunk = (delta: object, finish_reason: string | null) =>
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+    server.play([
+      { raw: chunk({ content: "half" }, null) + chunk({}, "error"), headers: { "content-type": "text/event-stream" } },
+      "whole",
+    ]);
+    const chunks = await chunksOf(model(name));
+    expect(kinds(chunks)).toContain("restart");
+    expect(textOf(chunks)).toBe("halfwhole");
+  });
+
+  test("a server that counts nothing is counted for", async () => {
+    server.play([{ text: "x".repeat(400), usage: { input: 0, output: 0 } }]);
+    expect((await chunksOf(model(name))).at(-1)).toMatchObject({ usage: { inputTokens: 4, outputTokens: 100 } });
+  });
+
   test("429 is waited out as long as it asks, and 500 is tried again", async () => {
     server.play([{ status: 429, headers: { "retry-after-ms": "120" } }, { status: 500 }, "at last"]);
     const chunks = await chunksOf(model(name));

@@ -22,9 +22,9 @@ const TOOLS = [{ name: "look", description: "Looks.", parameters: { type: "objec
 const ASKED: ModelRequest = { system: "Be brief.", recalled: "Likes tea.", messages: [{ role: "user", text: "hello" }], tools: TOOLS };
 
 /** At the bare address of the server, as somebody would write it. */
-function model(type: string, id: string): Model {
+function model(type: string, id: string, patience = {}): Model {
   const providers = { own: { type, base_url: new URL(server.url).origin, api_key: "the-key" } };
-  return modelsOf(settingsWithoutFile(configSchema.parse({ providers }), "/home")).resolve(`own/${id}`);
+  return modelsOf(settingsWithoutFile(configSchema.parse({ providers }), "/home"), { patience }).resolve(`own/${id}`);
 }
 
 async function chunksOf(asked: Model, request: ModelRequest = ASKED): Promise<ModelChunk[]> {
@@ -137,6 +137,28 @@ describe("anthropic", () => {
     const chunks = await chunksOf(model("anthropic", "claude-sonnet-4-5"));
     expect(chunks.filter(({ kind }) => kind === "restart").length).toBe(2);
     expect(textOf(chunks)).toBe("halfmorewhole");
+  });
+
+  test("signs of life between two parts of an answer keep it from being taken for silent", async () => {
+    const beats = Array.from({ length: 8 }, () => ({ type: "ping" }));
+    const slow = { ...answer(...text(0, "I think"), ...beats, ...text(1, " so."), ...end("end_turn")), eventDelayMs: 60 };
+    server.play([slow, "not asked for"]);
+    const chunks = await chunksOf(model("anthropic", "claude-sonnet-4-5", { firstMs: 300, idleMs: 300, attempts: 1 }));
+    expect(textOf(chunks)).toBe("I think so.");
+  });
+
+  test("words that are nothing but space are not sent back: it refuses them", async () => {
+    server.play([answer(...text(0, "ok"), ...end("end_turn"))]);
+    const call = { id: "c", tool: "look", args: "{}" };
+    await chunksOf(model("anthropic", "claude-sonnet-4-5"), {
+      ...ASKED,
+      messages: [
+        ...ASKED.messages,
+        { role: "assistant", text: "\n\n", calls: [call] },
+        { role: "tool", results: [{ ...call, text: "a bird", failed: false }] },
+      ],
+    });
+    expect(server.requests[0]?.body.messages[1].content).toEqual([{ type: "tool_use", id: "c", name: "look", input: {} }]);
   });
 
   test("a prompt that is too long is one", async () => {

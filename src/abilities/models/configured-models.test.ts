@@ -52,6 +52,19 @@ test("of several, those that cannot be used are passed over, unless all cannot",
   expect(models.resolve(["offline/demo", "offline/demo"])).toMatchObject({ name: "offline/demo", scripted: true });
 });
 
+test("one that cannot be used does not stand ready for another", () => {
+  const hurried: string[] = [];
+  const model = (id: string, hasNext?: boolean): Model => {
+    if (hasNext) hurried.push(id);
+    return { name: `own/${id}`, scripted: true, async *stream() {} };
+  };
+  const models = modelsOf(settings({}), { providers: [{ name: "own", model, models: () => [] }] });
+  models.resolve(["own/a", "openai/gpt-5.4"]);
+  expect(hurried).toEqual([]);
+  models.resolve(["own/a", "openai/gpt-5.4", "own/b"]);
+  expect(hurried).toEqual(["a"]);
+});
+
 test("a chain takes what the smallest takes, and costs what the dearest costs", () => {
   const keys = { OPENAI_API_KEY: "a", ANTHROPIC_API_KEY: "b" };
   const chain = modelsOf(settings({}, keys)).resolve(["anthropic/claude-sonnet-4.5", "openai/gpt-5.5", "ollama/x"]);
@@ -69,6 +82,8 @@ test("prices: the config's, else those that are known; not what somebody else's 
   expect(priceOf?.("openai/gpt-5.4-mini-2026-03-17")).toEqual({ input: 0.75, output: 4.5, cachedInput: 0.075 });
   expect(priceOf?.("anthropic/claude-opus-4.6")).toEqual({ input: 5, output: 25, cachedInput: 0.5 });
   expect(priceOf?.("openrouter/anthropic/claude-sonnet-4.5")).toEqual({ input: 3, output: 15, cachedInput: 0.3 });
+  // Neither is as cheap as the one whose name it begins with.
+  for (const dear of ["openai/o3-pro", "openai/o3-deep-research"]) expect(priceOf?.(dear)?.output).toBeGreaterThan(30);
   expect(priceOf?.("offline/demo")).toEqual({ input: 0, output: 0, cachedInput: 0 });
   expect(priceOf?.("ollama/llama3")).toMatchObject({ input: 0, output: 0 });
   for (const unknown of ["local/gpt-5.4", "openai/unheard-of", "nobody/knows"]) expect(priceOf?.(unknown)).toBeNull();

@@ -18,7 +18,16 @@ export function modelRegistry(providers: readonly Provider[]): Models {
   return {
     resolve(names) {
       const wanted = [...new Set(typeof names === "string" ? [names] : names)];
-      const found = wanted.map((name, index) => attempted(name, () => lookUp(providers, name, index < wanted.length - 1)));
+      // From the last: whether another stands ready depends on those after it.
+      let hasNext = false;
+      const found = wanted
+        .toReversed()
+        .map((name) => {
+          const one = attempted(name, () => lookUp(providers, name, hasNext));
+          hasNext ||= one.failure === null;
+          return one;
+        })
+        .toReversed();
       const [first, ...others] = found;
       if (first === undefined) throw new Failure("model.unknown", "no model is named");
       // Of several, those that cannot be used are passed over; where all cannot, the first says why.

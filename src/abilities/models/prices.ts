@@ -33,6 +33,9 @@ const PRICES: Readonly<Record<string, Readonly<Record<string, readonly [input: n
     "gpt-6-sol": [2, 10, 0.2],
     "gpt-6-luna": [0.1, 0.5, 0.01],
     o3: [2, 8, 0.5],
+    "o3-deep-research": [10, 40, 2.5],
+    "o3-mini": [1.1, 4.4, 0.55],
+    "o3-pro": [20, 80, 20],
     "o4-mini": [1.1, 4.4, 0.275],
   },
   anthropic: {

@@ -1,10 +1,13 @@
 import { describe, expect, test } from "vitest";
+import { configSchema } from "../../contract/config.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { ModelChunk, ModelRequest } from "../../kernel/model.ts";
 import { seededRandom } from "../../kernel/random.ts";
+import { settingsWithoutFile } from "../../settings/load-settings.ts";
 import { Breaker } from "./breaker.ts";
 import type { RawChunk } from "./providers/from-stream.ts";
-import { SilentProvider, type Trouble, waitOf } from "./providers/provider-trouble.ts";
+import { type ProviderSpec, providerSpecs } from "./providers/provider-specs.ts";
+import { SilentProvider, type Trouble, troubleOf, waitOf } from "./providers/provider-trouble.ts";
 import { PATIENCE, PATIENCE_WITH_NEXT, type Patience, resilientStream, type Time } from "./resilient-model.ts";
 
 /** Time that passes only when somebody waits, and then at once: whoever waits shortest goes first. */
@@ -269,4 +272,33 @@ test.each<[Record<string, string>, number | null]>([
   [{}, null],
 ])("%j asks to wait %s ms", (headers, wait) => {
   expect(waitOf(headers, 1_000_000)).toBe(wait);
+});
+
+describe("429", () => {
+  const spec = providerSpecs(settingsWithoutFile(configSchema.parse({}), "/home")).get("google") as ProviderSpec;
+  const judged = (message: string) => {
+    const { failure, passing, waitMs } = troubleOf({ message, statusCode: 429, responseBody: "" }, spec, "google/m", 0);
+    return { code: failure.code, passing, waitMs };
+  };
+
+  test("is a matter of time where it says when to come back, even if it speaks of billing", () => {
+    expect(judged("You exceeded your current quota, please check your plan and billing details.\nPlease retry in 36.5s.")).toEqual({
+      code: "model.busy",
+      passing: true,
+      waitMs: 36_500,
+    });
+    expect(judged("Rate limit reached (RPD). Please try again in 7m12s. Add a payment method at https://x.test/billing.")).toMatchObject({
+      passing: true,
+      waitMs: 432_000,
+    });
+    expect(judged("Rate limit reached on requests per min. Visit https://x.test/account/billing to add a payment method.")).toMatchObject({
+      code: "model.busy",
+      waitMs: null,
+    });
+  });
+
+  test("is none where nothing is left to pay with", () => {
+    expect(judged("You exceeded your current quota, please check your plan and billing details.").code).toBe("model.refused");
+    expect(judged("Billing hard limit has been reached").code).toBe("model.refused");
+  });
 });

@@ -79,8 +79,8 @@ export async function* fromStream(stream: AsyncIterable<Streamed>, provider: str
   const reason = finish?.finishReason;
   // Every provider says how an answer ended; one of which nothing is known has not ended.
   const isUnknown = reason?.unified === "other" && reason.raw === undefined;
-  if (!finish || reason === undefined || isUnknown || reason.unified === "error" || reason.unified === "interrupted")
-    throw new CutStream("the answer broke off in the middle");
+  const isBroken = reason?.unified === "error" || reason?.unified === "interrupted" || reason?.raw === "error";
+  if (!finish || reason === undefined || isUnknown || isBroken) throw new CutStream("the answer broke off in the middle");
   if (reason.unified === "content-filter" && characters === 0) throw new FilteredAnswer("its content filter has withheld the answer");
   // Some providers announce a call and never close it when its arguments are no JSON.
   for (const [id, input] of inputs) {
@@ -94,11 +94,11 @@ export async function* fromStream(stream: AsyncIterable<Streamed>, provider: str
   yield { kind: "usage", usage: usageOf(finish.usage, asked, characters + calls), ...cut };
 }
 
-/** A server that does not count is counted for, so that no limit is passed by in silence. */
+/** A server that does not count, or says nought, is counted for, so that no limit is passed by in silence. */
 function usageOf({ inputTokens, outputTokens }: Finish["usage"], asked: number, answered: number): ModelUsage {
   return {
-    inputTokens: inputTokens.total ?? Math.ceil(asked / CHARACTERS_PER_TOKEN),
-    outputTokens: outputTokens.total ?? Math.ceil(answered / CHARACTERS_PER_TOKEN),
+    inputTokens: inputTokens.total || Math.ceil(asked / CHARACTERS_PER_TOKEN),
+    outputTokens: outputTokens.total || Math.ceil(answered / CHARACTERS_PER_TOKEN),
     ...(inputTokens.cacheRead ? { cachedInputTokens: inputTokens.cacheRead } : {}),
   };
 }

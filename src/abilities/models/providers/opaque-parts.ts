@@ -30,7 +30,7 @@ export function assistantParts(message: AssistantMessage, provider: string, idOf
   const calls = message.calls ?? [];
   const kept = keptFor(message.opaque, provider);
   if (kept === null || !fits(kept, message)) {
-    const text: AssistantPart[] = message.text === "" ? [] : [{ type: "text", text: message.text }];
+    const text: AssistantPart[] = isBlank(message.text) ? [] : [{ type: "text", text: message.text }];
     return [...text, ...calls.map((call) => callPart(call, idOf(call), undefined))];
   }
   let at = 0;
@@ -41,7 +41,7 @@ export function assistantParts(message: AssistantMessage, provider: string, idOf
     if (part.kind === "text") {
       const text = message.text.slice(at, at + part.characters);
       at += part.characters;
-      return text === "" && part.options === undefined ? [] : [{ type: "text", text, ...options }];
+      return isBlank(text) && part.options === undefined ? [] : [{ type: "text", text, ...options }];
     }
     const [call] = left.splice(
       left.findIndex(({ id }) => id === part.id),
@@ -54,6 +54,11 @@ export function assistantParts(message: AssistantMessage, provider: string, idOf
 function keptFor(opaque: unknown, provider: string): Kept | null {
   const kept = opaque as Kept | null | undefined;
   return typeof kept === "object" && kept?.from === provider && Array.isArray(kept.parts) ? kept : null;
+}
+
+/** Some providers refuse words that are nothing but space, even their own. */
+function isBlank(text: string): boolean {
+  return text.trim() === "";
 }
 
 /** A message that was shortened or cleaned since no longer has these parts. */

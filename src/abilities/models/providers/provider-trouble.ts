@@ -15,8 +15,9 @@ export interface Trouble {
 const SAID_CHARACTERS = 500;
 const TOO_LONG =
   /context.?(length|window|size)|maximum (context|prompt|input)|prompt is too long|(input|prompt|request) (is )?too (long|large)|too many (input )?tokens|token (count|limit)[^.]*exceed|exceeds?[^.]*(token|context)|reduce the length/i;
-/** Answered with 429 although no waiting helps. */
-const NO_CREDIT = /insufficient_quota|exceeded your current quota|credit balance|billing/i;
+/** Answered with 429 although no waiting helps. Limits that pass by themselves speak of billing too, but say when. */
+const NO_CREDIT = /insufficient_quota|exceeded your current quota|credit balance|billing.hard.limit/i;
+const COME_BACK = /(?:retry|try again) in ((?:[\d.]+(?:ms|s|m|h))+)|"retryDelay":\s*"([\d.]+s)"/i;
 const NO_MODEL = /model[^.]*(not found|does not exist|not supported|unknown)|no such model|not_found_error/i;
 
 interface HttpError {
@@ -29,7 +30,8 @@ interface HttpError {
 export function troubleOf(error: unknown, spec: ProviderSpec, model: string, now: number): Trouble {
   const own = failureIn(error);
   if (own) return { failure: own, passing: false, waitMs: null };
-  const { statusCode: status, responseHeaders = {}, responseBody = "" } = error as HttpError;
+  const { responseHeaders = {}, responseBody = "" } = (error ?? {}) as HttpError;
+  const status = statusOf(error);
   const words = wordsOf(error);
   const said = `${words} ${responseBody.slice(0, 5_000)}`;
   // Without the error as its cause: that holds the whole conversation.
@@ -41,7 +43,7 @@ export function troubleOf(error: unknown, spec: ProviderSpec, model: string, now
   const passing = (code: ErrorCode, message: string): Trouble => ({
     failure: new Failure(code, `${model}: ${message}`),
     passing: true,
-    waitMs: waitOf(responseHeaders, now),
+    waitMs: waitOf(responseHeaders, now) ?? waitIn(said),
   });
 
   if (error instanceof FilteredAnswer) return refusal("model.refused", words);
@@ -49,17 +51,20 @@ export function troubleOf(error: unknown, spec: ProviderSpec, model: string, now
   if (status === undefined) {
     const type = typeOf(error);
     if (/overloaded|rate_limit/.test(type)) return passing("model.busy", words);
-    if (/invalid_request|authentication|permission|not_found/.test(type))
-      return TOO_LONG.test(said) ? refusal("model.too_long", words) : refusal("model.refused", words);
+    // Errors of packages and connections may quote the conversation; what a provider says inside a stream is no `Error`.
+    if (!(error instanceof Error) && TOO_LONG.test(said)) return refusal("model.too_long", words);
+    if (/invalid_request|authentication|permission|not_found/.test(type)) return refusal("model.refused", words);
     return passing("model.failed", isRefusedConnection(error) ? `${spec.baseUrl} cannot be reached (${codeOf(error)})` : words);
   }
   if (status >= 200 && status < 300) return passing("model.failed", `the answer broke off in the middle (${codeOf(error)})`);
   if (status === 401)
     return refusal("model.no_key", `the provider does not accept the key: ${words}`, `Check ${keyNameOf(spec)} or the provider's api_key.`);
-  if (status === 413 || ((status === 400 || status === 422) && TOO_LONG.test(said))) return refusal("model.too_long", words);
+  // Servers of one's own call it 500, and so does a package that finds it in a stream.
+  if (status === 413 || ([400, 422, 500].includes(status) && TOO_LONG.test(said))) return refusal("model.too_long", words);
   if (status === 404 || (status === 400 && NO_MODEL.test(said)))
     return refusal("model.unknown", `the provider does not know it: ${words}`, "Check the model's name and the provider's base_url.");
-  if (status === 429 && NO_CREDIT.test(said)) return refusal("model.refused", words, "Add credit at the provider, or name another model.");
+  if (status === 429 && NO_CREDIT.test(said) && waitIn(said) === null)
+    return refusal("model.refused", words, "Add credit at the provider, or name another model.");
   if (status === 429) return passing("model.busy", `the provider asks to wait: ${words}`);
   if (status === 408 || status === 409 || status === 425 || status >= 500) return passing("model.failed", `${status}: ${words}`);
   return refusal("model.refused", `${status}: ${words}`);
@@ -79,6 +84,12 @@ function wordsOf(error: unknown): string {
   const words = typeof message === "string" && message !== "" ? message : typeof error === "string" ? error : JSON.stringify(error ?? null);
   const line = words.replace(/\s+/g, " ").trim();
   return line.length <= SAID_CHARACTERS ? line : `${line.slice(0, SAID_CHARACTERS).toWellFormed()}…`;
+}
+
+/** Of an answer, or of an error inside a stream that gives the number as its code. */
+function statusOf(error: unknown): number | undefined {
+  const { statusCode, code } = (error ?? {}) as HttpError & { readonly code?: unknown };
+  return statusCode ?? (!(error instanceof Error) && typeof code === "number" && code >= 400 && code < 600 ? code : undefined);
 }
 
 /** Of errors that come inside a stream, as the provider calls them. */
@@ -116,6 +127,12 @@ export function waitOf(headers: Readonly<Record<string, string>>, now: number): 
     if (headers[`anthropic-ratelimit-${what}-remaining`] === "0" && !Number.isNaN(at)) return Math.max(0, at - now);
   }
   return null;
+}
+
+/** Where no header says when to come back, the words may. */
+function waitIn(said: string): number | null {
+  const [, told, delay] = COME_BACK.exec(said) ?? [];
+  return durationOf(told ?? delay ?? "");
 }
 
 /** `1s`, `6m0s`, `120ms`. */

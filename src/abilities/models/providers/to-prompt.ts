@@ -24,6 +24,8 @@ export function callOptions(request: ModelRequest, asked: Asked, signal: AbortSi
   return {
     prompt: toPrompt(request, asked),
     abortSignal: signal,
+    // Whatever comes is a sign of life, also what the package does not make a part of.
+    includeRawChunks: true,
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
