@@ -4,7 +4,7 @@ import { z } from "zod";
  * What programs that speak OpenAI's API send us. Fields that we do not know are passed over: clients send more every year. What we know
  * and cannot do is refused where the request is read (edges/api/openai), because silence would look like an answer.
  */
-const MAX_MESSAGES = 2_000;
+export const MAX_MESSAGES = 2_000;
 const MAX_TOOLS = 128;
 const MAX_TEXT = 4_000_000;
 

@@ -2,6 +2,7 @@ import type { PlantedBug } from "./bugs.ts";
 
 const OPENAI = "src/edges/api/openai";
 const client = { tests: ["test/scenarios/openai-client.test.ts"] };
+const bounds = { tests: ["test/scenarios/openai-bounds.test.ts"] };
 const terminal = { tests: ["test/scenarios/looking-at-turns.test.ts"] };
 
 /** Bugs in OpenAI's API, in what is seen of turns, and in the chat. */
@@ -121,5 +122,29 @@ export const OPENAI_BUGS: readonly PlantedBug[] = [
     to: 'NO.test(answer) ? "approve" : undefined',
     ...terminal,
     filter: "asked in place",
+  },
+  {
+    name: "a request may bring as many values as it likes",
+    file: `${OPENAI}/openai-routes.ts`,
+    from: "      maxBodyValues: MAX_VALUES,\n",
+    to: "",
+    ...bounds,
+    filter: "very many small values",
+  },
+  {
+    name: "a conversation that goes on from responses grows without end",
+    file: `${OPENAI}/conversation.ts`,
+    from: "if (this.#grows) this.#refuseGrown();",
+    to: "",
+    ...bounds,
+    filter: "what goes on from a response",
+  },
+  {
+    name: "one result answers two calls that have the same id",
+    file: `${OPENAI}/conversation.ts`,
+    from: "if (this.#open.has(call.id))",
+    to: "if (this.#open.has(call.tool))",
+    ...bounds,
+    filter: "two calls with one id",
   },
 ];

@@ -3,15 +3,15 @@ import { Failure } from "../../kernel/failure.ts";
 /** Deeper values are nobody's data, and would overflow the stack of whoever walks them. */
 const MAX_DEPTH = 100;
 
-/** Bytes from outside as a JSON value that is safe to walk and to merge. */
-export function readJson(bytes: Uint8Array): unknown {
+/** Bytes from outside as a JSON value that is safe to walk and to merge. `maxValues`: small ones cost much more than their bytes. */
+export function readJson(bytes: Uint8Array, maxValues = Number.POSITIVE_INFINITY): unknown {
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error) {
     throw new Failure("request.malformed", "the body is not UTF-8", { cause: error });
   }
-  refuseDeep(text);
+  refuseLarge(text, maxValues);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -23,8 +23,9 @@ export function readJson(bytes: Uint8Array): unknown {
   return value;
 }
 
-function refuseDeep(text: string): void {
+function refuseLarge(text: string, maxValues: number): void {
   let depth = 0;
+  let values = 1;
   let inString = false;
   for (let index = 0; index < text.length; index++) {
     const character = text.charCodeAt(index);
@@ -32,9 +33,12 @@ function refuseDeep(text: string): void {
       if (character === 92 /* \ */) index++;
       else if (character === 34 /* " */) inString = false;
     } else if (character === 34) inString = true;
+    else if (character === 44 /* , */) values++;
     else if (character === 91 /* [ */ || character === 123 /* { */) {
+      values++;
       if (++depth > MAX_DEPTH) throw new Failure("request.malformed", `the body is nested more than ${MAX_DEPTH} levels deep`);
     } else if (character === 93 /* ] */ || character === 125 /* } */) depth--;
+    if (values > maxValues) throw new Failure("request.malformed", `the body holds more than ${maxValues} values`);
   }
 }
 

@@ -109,6 +109,8 @@ interface RawDeclaration {
   readonly summary: string;
   readonly allow: Allowed;
   readonly maxBodyBytes?: number;
+  /** Of JSON, in all its lists and objects. */
+  readonly maxBodyValues?: number;
   /** For protocols that come with their own server. The body is bounded and read; Host, Origin and token are checked. */
   answer(request: Request, caller: Caller, signal: AbortSignal): Promise<Response>;
 }

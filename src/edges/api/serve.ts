@@ -207,7 +207,7 @@ async function boundedRequest(route: RawRoute, context: Context, parts: ServingP
   const either = AbortSignal.any([signal, context.req.raw.signal]);
   if (method === "GET" || method === "HEAD" || method === "DELETE") return new Request(url, { method, headers, signal: either });
   using body = await parts.bodies.read(context.req.raw, route.maxBodyBytes ?? MAX_BODY_BYTES);
-  const value = readJson(body.bytes);
+  const value = readJson(body.bytes, route.maxBodyValues);
   const harmless = parts.redaction.value(value);
   const sent = harmless === value ? Buffer.from(body.bytes) : JSON.stringify(harmless);
   return new Request(url, { method, headers, signal: either, body: sent });

@@ -56,7 +56,7 @@ function wordsIn(content: Content, where: string): string {
     if (part.type === "text" && typeof part.text === "string") texts.push(part.text);
     else if (part.type === "refusal" && typeof part.refusal === "string") texts.push(part.refusal);
     else if (part.type !== "image_url")
-      throw badRequest(`${where}.content[${index}].type`, `parts of the type "${part.type}" are not taken`);
+      throw badRequest(`${where}.content[${index}].type`, `parts of the type "${part.type}" are not taken, or lack a field`);
   }
   return texts.join("\n");
 }

@@ -1,5 +1,9 @@
+import { MAX_MESSAGES } from "../../../contract/openai.ts";
 import type { Image, ModelCall, ModelCallResult, ModelMessage } from "../../../kernel/model.ts";
 import { badRequest } from "./openai-error.ts";
+
+/** Of a conversation that is sent piece by piece: what a request may have. */
+const MAX_CHARACTERS = 8 * 1024 * 1024;
 
 const DATA_URL = /^data:(image\/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/]+={0,2})$/;
 
@@ -17,14 +21,16 @@ export class Conversation {
   /** Calls that wait for their results. */
   readonly #open = new Map<string, ModelCall>();
   readonly #field: string;
+  #grows = false;
 
   /** `field`: where its messages stand in what was sent, for refusals. */
   constructor(field: string) {
     this.#field = field;
   }
 
-  /** What was said before, in our form already. */
+  /** What was said before, in our form already. It was bounded when it came, and so must be what grows from it. */
   goesOnFrom(messages: readonly ModelMessage[]): void {
+    this.#grows = true;
     this.#messages.push(...messages);
     const last = messages.at(-1);
     if (last?.role === "assistant") for (const call of last.calls ?? []) this.#open.set(call.id, call);
@@ -42,15 +48,16 @@ export class Conversation {
   assistant(text: string, calls: readonly ModelCall[]): void {
     this.#refuseOpen();
     this.#messages.push({ role: "assistant", text: clean(text), ...(calls.length === 0 ? {} : { calls }) });
-    for (const call of calls) this.#open.set(call.id, call);
+    for (const call of calls) this.#await(call);
   }
 
   /** One more call of the answer before it. */
   call(call: ModelCall): void {
     const last = this.#messages.at(-1);
-    if (last?.role === "assistant") this.#messages[this.#messages.length - 1] = { ...last, calls: [...(last.calls ?? []), call] };
-    else this.assistant("", [call]);
-    this.#open.set(call.id, call);
+    if (last?.role === "assistant") {
+      this.#messages[this.#messages.length - 1] = { ...last, calls: [...(last.calls ?? []), call] };
+      this.#await(call);
+    } else this.assistant("", [call]);
   }
 
   result(id: string, text: string, where: string): void {
@@ -65,6 +72,7 @@ export class Conversation {
 
   whole(): BroughtConversation {
     this.#refuseOpen();
+    if (this.#grows) this.#refuseGrown();
     const last = this.#messages.at(-1);
     if (last?.role !== "user" && last?.role !== "tool")
       throw badRequest(this.#field, "the last message must be the user's, or a result of a tool");
@@ -74,6 +82,17 @@ export class Conversation {
       messages: this.#messages,
       input: said?.role === "user" ? said.text : "",
     };
+  }
+
+  #await(call: ModelCall): void {
+    if (this.#open.has(call.id)) throw badRequest(this.#field, `two calls of one answer have the id "${call.id}"`);
+    this.#open.set(call.id, call);
+  }
+
+  #refuseGrown(): void {
+    const tooMuch = (what: string): Error => badRequest("previous_response_id", `the conversation has grown to more than ${what}`);
+    if (this.#messages.length > MAX_MESSAGES) throw tooMuch(`${MAX_MESSAGES} messages`);
+    if (JSON.stringify(this.#messages).length > MAX_CHARACTERS) throw tooMuch(`${MAX_CHARACTERS} characters`);
   }
 
   #refuseOpen(): void {

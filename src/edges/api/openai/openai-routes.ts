@@ -8,6 +8,8 @@ import { responses } from "./responses.ts";
 
 /** Images come inside the body. What is kept of it is kept with the run. */
 const MAX_BYTES = 8 * 1024 * 1024;
+/** Fifty for each message that may come: checking a list of millions takes seconds and gigabytes, whatever is wrong with it. */
+const MAX_VALUES = 100_000;
 const ALLOWED = ["operator", "agent"] as const;
 
 type Answer = (parts: OpenAiParts, sent: SentRequest, left: AbortSignal, over: AbortSignal) => Promise<Response>;
@@ -21,6 +23,7 @@ export function openAiRoutes(parts: OpenAiParts): Route[] {
       summary,
       allow: ALLOWED,
       maxBodyBytes: MAX_BYTES,
+      maxBodyValues: MAX_VALUES,
       answer: async (request, caller, over) =>
         answer(parts, { caller, path, headers: request.headers, body: await request.json() }, request.signal, over),
     });
@@ -31,7 +34,7 @@ export function openAiRoutes(parts: OpenAiParts): Route[] {
       summary,
       allow: ALLOWED,
       answer: async (request, caller) => {
-        const model = decodeURIComponent(new URL(request.url).pathname.split("/")[3] ?? "");
+        const model = decoded(new URL(request.url).pathname.split("/")[3] ?? "");
         return Response.json(answer(caller, model), { headers: { "cache-control": "no-store" } });
       },
     });
@@ -56,6 +59,15 @@ function usable({ agents }: OpenAiParts, caller: Caller): string[] {
       return (caller.kind === "operator" || caller.name === agent.id) && !(standstill && refuses(standstill));
     })
     .map(({ id }) => id);
+}
+
+/** What is not decodable is nobody's name, as it stands. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 /** Agents have no date that would tell anything. */

@@ -73,7 +73,8 @@ function wordsIn(content: Content, where: string): string {
   for (const [index, { type, text, refusal }] of content.entries()) {
     if (typeof text === "string" && (type === "input_text" || type === "output_text" || type === "text")) texts.push(text);
     else if (typeof refusal === "string" && type === "refusal") texts.push(refusal);
-    else if (type !== "input_image") throw badRequest(`${where}[${index}].type`, `parts of the type "${type}" are not taken`);
+    else if (type !== "input_image")
+      throw badRequest(`${where}[${index}].type`, `parts of the type "${type}" are not taken, or lack a field`);
   }
   return texts.join("\n");
 }
