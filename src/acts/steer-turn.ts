@@ -1,3 +1,4 @@
+import { OWN_HOUSE } from "../contract/wire.ts";
 import type { Address } from "../deciders/routing/address.ts";
 import type { Caller } from "../kernel/caller.ts";
 import type { Label } from "../kernel/label.ts";
@@ -13,7 +14,6 @@ import { sessionLane, type TurnPayload } from "./work-kinds.ts";
 /** Words that one turn takes in at once; what is left comes between the next two answers, or gets a turn of its own. */
 const MESSAGES_AT_ONCE = 20;
 /** Turns that mail has started: others like them open their own mail. */
-const OWN_HOUSE = "internal";
 
 interface SteerParts {
   readonly store: Store;

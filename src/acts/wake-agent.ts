@@ -1,5 +1,5 @@
 import type { SentMail } from "../contract/mail.ts";
-import { isOver } from "../contract/wire.ts";
+import { isOver, OWN_HOUSE } from "../contract/wire.ts";
 import { ANY_ARGUMENTS, mayCall } from "../deciders/policy/may-call.ts";
 import type { Address } from "../deciders/routing/address.ts";
 import type { RouteDecision } from "../deciders/routing/route.ts";
@@ -29,7 +29,7 @@ import { sessionLane, TURN_WORK, type TurnPayload } from "./work-kinds.ts";
 
 /** Where turns come from that mail has started: a conversation of its own, whatever the config says about conversations. */
 const MAIL_ADDRESS: Address = {
-  platform: "internal",
+  platform: OWN_HOUSE,
   account: "default",
   guild: null,
   chat: "mail",

@@ -4,12 +4,14 @@ import { ERRORS, type ErrorCode } from "./errors.ts";
 import { EVENT_TYPES } from "./events.ts";
 import { identifier, text } from "./text.ts";
 
+/** The platform of what the house itself starts. */
+export const OWN_HOUSE = "internal";
+
 /** One message from outside, as a channel or a program posts it. `agent` names the agent directly, past the routing rules. */
 export const inboundMessage = z
   .strictObject({
     id: identifier,
-    /** `internal` is what the house itself starts. */
-    platform: identifier.refine((name) => name !== "internal", "this name is reserved for the gateway itself"),
+    platform: identifier.refine((name) => name !== OWN_HOUSE, "this name is reserved for the gateway itself"),
     account: identifier.default("default"),
     guild: identifier.nullish(),
     /** Another name for `guild`. */

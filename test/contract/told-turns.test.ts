@@ -141,6 +141,16 @@ describe.each(PLACES)("what a turn is told, on %s", (_name, makePlace) => {
   });
 
   describe("mail", () => {
+    test("is not told to whoever may not read it, and stays where it is", async () => {
+      const denied = new TurningHouse(store, { agents: { main: { model: "test/model", tools: { deny: ["mail_read"] } } } });
+      await send("not for these ears");
+      await denied.send("hello");
+      await denied.take();
+      expect(JSON.stringify(denied.asked)).not.toContain("not for these ears");
+      expect(await mailStates()).toEqual(["pending"]);
+      denied.remove();
+    });
+
     test("opens the turn right before the message, marks it, and is acked with the answer", async () => {
       await send("from outside");
       const runId = await turn("hello");

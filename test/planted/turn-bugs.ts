@@ -3,6 +3,7 @@ import type { PlantedBug } from "./bugs.ts";
 const SETTLE = "src/abilities/tools/settle-call.ts";
 const LOOP = "src/turns/run-turn.ts";
 const CHAOS = ["test/chaos/turns.test.ts"];
+const CALLS = ["test/contract/calls-of-turns.test.ts"];
 
 /** Caught by killing daemons at every line of a turn and counting outside what was done. */
 export const TURN_BUGS: readonly PlantedBug[] = [
@@ -25,9 +26,128 @@ export const TURN_BUGS: readonly PlantedBug[] = [
   {
     name: "an answer is acted on before it is recorded",
     file: LOOP,
-    from: "await turn.journal.response(step, response);",
-    to: "",
+    from: "await turn.journal.response(step, response);\n    steps =",
+    to: "steps =",
     tests: CHAOS,
     filter: "sqlite",
+  },
+  {
+    name: "a call that was begun and is denied now counts as not made",
+    file: SETTLE,
+    from: '(record?.state === "intended" ? outcomeUnknown(turn, call) : refused(turn, call, failure))',
+    to: "refused(turn, call, failure)",
+    tests: CALLS,
+    filter: "SQLite",
+  },
+  {
+    name: "a call that was begun is made again though a person is to be asked now",
+    file: SETTLE,
+    from: 'if (needsPerson && record?.state === "intended" && record.approval === null) return outcomeUnknown(turn, call);',
+    to: "",
+    tests: CALLS,
+    filter: "SQLite",
+  },
+  {
+    name: "a call is made before one that stands before it and waits for a person",
+    file: LOOP,
+    from: 'held ||= results[place]?.kind === "asks";',
+    to: "",
+    tests: CALLS,
+    filter: "SQLite",
+  },
+  {
+    name: "a call in which the answer was cut is made with what there is of it",
+    file: LOOP,
+    from: "const isHalf = response.cut === true && place === response.calls.length - 1;",
+    to: "const isHalf = false;",
+    tests: CALLS,
+    filter: "SQLite",
+  },
+  {
+    name: "an answer that ends a turn for having too many steps is not paid for",
+    file: LOOP,
+    from: `// It has been paid for.
+  await turn.journal.response(step, response);`,
+    to: "",
+    tests: CALLS,
+    filter: "SQLite",
+  },
+  {
+    name: "what a call says while it runs is shown with secrets",
+    file: SETTLE,
+    from: "if (runs) told.push(String(text));",
+    to: "if (runs) turn.progress(call.place, text);",
+    tests: CALLS,
+    filter: "SQLite",
+  },
+  {
+    name: "a call that outlives its time still speaks",
+    file: SETTLE,
+    from: "if (runs) told.push(String(text));",
+    to: "told.push(String(text));",
+    tests: CALLS,
+    filter: "SQLite",
+  },
+  {
+    name: "what a call answers that is no JSON ends the turn",
+    file: "src/abilities/tools/output.ts",
+    from: '(typeof value === "bigint" ? String(value) : value)',
+    to: "value",
+    tests: CALLS,
+    filter: "SQLite",
+  },
+  {
+    name: "a turn ends for one call that it repeats beside others",
+    file: "src/turns/repetition.ts",
+    from: ".calls.every((each)",
+    to: ".calls.some((each)",
+    tests: CALLS,
+    filter: "SQLite",
+  },
+  {
+    name: "a turn waits a whole time again for an approval that ends earlier",
+    file: "src/acts/wait-turn.ts",
+    from: "Math.max(0, left ?? APPROVAL_MS)",
+    to: "APPROVAL_MS",
+    tests: CALLS,
+    filter: "SQLite",
+  },
+  {
+    name: "a person is still asked for a turn that was stopped",
+    file: "src/acts/stop-runs.ts",
+    from: "await voidApprovalsOf(store, tx, runId, error.code);",
+    to: "",
+    tests: CALLS,
+    filter: "SQLite",
+  },
+  {
+    name: "a person is still asked for a turn that has failed",
+    file: "src/acts/fail-turn.ts",
+    from: "await voidApprovalsOf(store, tx, run.id, error.code);",
+    to: "",
+    tests: CALLS,
+    filter: "SQLite",
+  },
+  {
+    name: "attempts that got nowhere count against one that came further",
+    file: "src/acts/fail-turn.ts",
+    from: 'const over = cannotHelp || (await store.queue.retry(tx, item, failure.message)) === "dead";',
+    to: 'const over = cannotHelp || (await store.queue.retry(tx, item, failure.message)) === "dead" || item.attempt >= item.maxAttempts;',
+    tests: CALLS,
+    filter: "SQLite",
+  },
+  {
+    name: "arguments may be as deep as a model likes",
+    file: "src/turns/ask-model.ts",
+    from: "if (depth > MAX_ARGUMENT_DEPTH) return true;",
+    to: "",
+    tests: ["src/turns/ask-model.test.ts"],
+  },
+  {
+    name: "arguments are bounded one by one, not together",
+    file: "src/turns/ask-model.ts",
+    from: "written += chunk.call.args.length;",
+    to: "written = chunk.call.args.length;",
+    tests: ["src/turns/ask-model.test.ts"],
   },
 ];

@@ -83,7 +83,8 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
     run,
     model,
     askedOf: askedOf(run, revision),
-    fresh: isKept ? null : { context: told.context, reader: caller },
+    // Whoever may not read mail is not told of it; and a conversation that came with the message would forget it.
+    fresh: isKept ? null : { context: told.context, reader: facts.mayUse("mail_read") && !run.request?.messages ? caller : null },
     turnOf: (begun, journal) => {
       const context = begun ?? told.context;
       const opening = openingOf(context, told.history, run);

@@ -5,12 +5,13 @@ import { holdTurn } from "../../acts/hold-turn.ts";
 import { TurnJournal } from "../../acts/turn-journal.ts";
 import { waitForApproval } from "../../acts/wait-turn.ts";
 import type { TurnPayload } from "../../acts/work-kinds.ts";
+import { OWN_HOUSE } from "../../contract/wire.ts";
 import { asFailure, Failure, isFailure } from "../../kernel/failure.ts";
 import { standstillOf } from "../../records/agents/standstill.ts";
 import type { StoredContext } from "../../records/journal/contexts.ts";
-import { readRunInput } from "../../records/sessions/runs.ts";
+import { type RunInput, readRunInput } from "../../records/sessions/runs.ts";
 import type { ClaimedWork } from "../../store/work-queue.ts";
-import { runTurn, type TurnEnd } from "../../turns/run-turn.ts";
+import { runTurn, type Turn, type TurnEnd } from "../../turns/run-turn.ts";
 import type { Handler } from "./dispatcher.ts";
 import { type PreparedTurn, prepareTurn, type TurnParts } from "./prepare-turn.ts";
 
@@ -41,7 +42,7 @@ export function takeTurn(parts: TurnParts): Handler {
       reached("turn.begun");
       const journal = new TurnJournal(parts, item, run, cause);
       const { turn, context } = prepared.turnOf(begun.context, journal);
-      const end = await runTurn(turn);
+      const end = isForNothing(run, context, turn) ? NOTHING_NEW : await runTurn(turn);
       signal.throwIfAborted();
       await settle(parts, item, prepared, journal, end.kind === "answered" ? { ...end, context } : end, cause);
     } catch (error) {
@@ -57,6 +58,13 @@ export function takeTurn(parts: TurnParts): Handler {
     }
   };
 }
+
+/** The mail that was to wake the agent was read by another turn meanwhile. */
+function isForNothing({ address }: RunInput, { mail }: StoredContext, { done }: Turn): boolean {
+  return address.platform === OWN_HOUSE && mail.length === 0 && done.length === 0;
+}
+
+const NOTHING_NEW: TurnEnd = { kind: "answered", text: "There is no new mail.", steps: [], last: null, calls: [] };
 
 async function settle(
   parts: TurnParts,

@@ -1,3 +1,4 @@
+import { OWN_HOUSE } from "../../contract/wire.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { PartSource, TurnFacts } from "../open-turn.ts";
 
@@ -17,7 +18,7 @@ function dayOf(at: number): string {
 function whereOf({ run, revision }: TurnFacts): string {
   const { platform, chatType, chat, topic, peer } = run.address;
   // A turn that mail has started: see acts/wake-agent.ts.
-  if (platform === "internal") return "Nobody speaks with you now: this turn was started by the gateway.";
+  if (platform === OWN_HOUSE) return "Nobody speaks with you now: this turn was started by the gateway.";
   const on = `on ${named(platform)}`;
   if (chatType === "dm") {
     const owner = revision.settings.config.owners.includes(`${platform}:${peer}`) ? ", an owner of this house" : "";
