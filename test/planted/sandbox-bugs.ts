@@ -249,4 +249,18 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
     to: "323, 304, 425",
     ...sandbox,
   },
+  {
+    name: "sandbox: a stranger's answer with an odd status ends the daemon",
+    file: `${ROOM}/guarded-proxy.ts`,
+    from: "if (status < 200) return void far.destroy();",
+    to: "",
+    tests: ["src/records/workspaces/sandbox/guarded-proxy.test.ts"],
+  },
+  {
+    name: "sandbox: an answer that breaks off keeps a program waiting",
+    file: `${ROOM}/guarded-proxy.ts`,
+    from: "if (!reply.complete) answer.destroy();",
+    to: "",
+    tests: ["src/records/workspaces/sandbox/guarded-proxy.test.ts"],
+  },
 ];

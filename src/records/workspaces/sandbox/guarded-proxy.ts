@@ -75,7 +75,8 @@ export async function guardedProxy(socketPath: string, rules: GuardRules): Promi
   };
   const forward = async (asked: IncomingMessage, answer: ServerResponse): Promise<void> => {
     try {
-      const url = new URL(asked.url ?? "");
+      const url = URL.parse(asked.url ?? "");
+      if (url === null) throw new Refused("this is a proxy: expected http://<host>/…");
       if (url.protocol !== "http:") throw new Refused("only http:// is asked for directly; everything else by CONNECT");
       const port = Number(url.port || 80);
       const host = url.hostname.replace(/^\[|\]$/g, "");
@@ -92,11 +93,21 @@ export async function guardedProxy(socketPath: string, rules: GuardRules): Promi
       });
       far.on("socket", keep);
       far.on("timeout", () => far.destroy());
-      far.on("error", () => (answer.headersSent ? answer.destroy() : answer.writeHead(502).end("the host did not answer\n")));
+      far.on("error", () => far.destroy());
+      // However it ended: a program that waits for an answer is told.
+      far.on("close", () => {
+        if (!answer.headersSent) answer.writeHead(502).end("the host did not answer\n");
+      });
       far.on("response", (reply) => {
+        const status = reply.statusCode ?? 0;
+        // Strangers may send any three digits; Node's own server throws at these, and nobody would catch it.
+        if (status < 200) return void far.destroy();
         const kept = Object.entries(reply.headers).filter(([name]) => !HOP.includes(name));
-        answer.writeHead(reply.statusCode ?? 502, Object.fromEntries(kept));
+        answer.writeHead(status, Object.fromEntries(kept));
         reply.pipe(answer);
+        reply.on("close", () => {
+          if (!reply.complete) answer.destroy();
+        });
       });
       asked.pipe(far);
       answer.on("close", () => far.destroy());
