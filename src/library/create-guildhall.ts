@@ -3,6 +3,7 @@ import { ClientError } from "../client/client-error.ts";
 import type { configSchema } from "../contract/config.ts";
 import { ERRORS, type ErrorCode } from "../contract/errors.ts";
 import type { Run } from "../contract/wire.ts";
+import { checkOptions } from "./check-options.ts";
 import type { AnyTool } from "./define-tool.ts";
 import { GuildhallClient } from "./guildhall-client.ts";
 
@@ -26,7 +27,7 @@ export interface GuildhallOptions {
 export interface AskOptions {
   /** Who speaks. Everybody has conversations of their own; `program` by default. */
   readonly from?: string;
-  /** Several conversations of the same speaker. */
+  /** Several conversations of the same speaker; each has its own notes, too. */
   readonly conversation?: string;
   /** Stops waiting, and stops the turn. */
   readonly signal?: AbortSignal;
@@ -54,7 +55,7 @@ const PLATFORM = "library";
 
 /** Starts the daemon inside this program: everything that `guildhall start` does, with your config and your tools. */
 export async function createGuildhall(options: GuildhallOptions = {}): Promise<Guildhall> {
-  refuseUnknown(options);
+  checkOptions(options);
   const daemon = await started(options).catch((error: unknown) => {
     throw asGuildhallError(error);
   });
@@ -100,10 +101,12 @@ async function* turn(
 ): AsyncGenerator<string | Run, void, void> {
   const { from = "program", conversation, signal } = options;
   signal?.throwIfAborted();
-  const place = conversation === undefined ? { chat: from, chat_type: "dm" as const } : { chat: conversation, chat_type: "group" as const };
-  const { runId } = await client.api.send({ id: crypto.randomUUID(), platform: PLATFORM, ...place, peer: from, agent, text });
+  const peer = speaker(from, conversation);
+  const { runId } = await client.api.send({ id: crypto.randomUUID(), platform: PLATFORM, chat: peer, chat_type: "dm", peer, agent, text });
   const stop = (): void => void client.sessions.stop(runId).catch(() => {});
   signal?.addEventListener("abort", stop, { once: true });
+  // It may have been while the message was sent.
+  if (signal?.aborted) stop();
   try {
     for await (const progress of client.api.follow(runId)) {
       if (progress.kind === "text") yield progress.text;
@@ -117,6 +120,12 @@ async function* turn(
   }
 }
 
+/** Another conversation is as private as the first: nobody else comes into it by its name, nor by calling themselves like it. */
+function speaker(from: string, conversation: string | undefined): string {
+  const part = (text: string): string => String(text).replace(/[%/]/g, encodeURIComponent);
+  return conversation === undefined ? part(from) : `${part(from)}/${part(conversation)}`;
+}
+
 function finished(run: Run): Run {
   if (run.status === "completed") return run;
   const { code = "internal.bug", message = `the turn ended ${run.status}` } = run.error ?? {};
@@ -128,13 +137,4 @@ function asGuildhallError(error: unknown): unknown {
   const { code, message, hint, details } = error as Partial<ClientError>;
   if (code === undefined || !Object.hasOwn(ERRORS, code)) return error;
   return new ClientError(code, message ?? "", { ...(hint ? { hint } : {}), details: details ?? {}, cause: error });
-}
-
-const KNOWN: readonly string[] = ["config", "home", "tools", "host", "port", "log"] satisfies (keyof GuildhallOptions)[];
-
-/** What would be ignored is refused: somebody counts on it. */
-function refuseUnknown(options: object): void {
-  const unknown = Object.keys(options).filter((key) => !KNOWN.includes(key));
-  if (unknown.length > 0)
-    throw new ClientError("usage.wrong", `createGuildhall does not know ${unknown.join(", ")}`, { hint: `It takes ${KNOWN.join(", ")}.` });
 }

@@ -1,6 +1,7 @@
 import type { PlantedBug } from "./bugs.ts";
 
 const ROOM = "src/abilities/tools/mcp";
+const LIBRARY = ["test/scenarios/library.test.ts"];
 const HOSTILE = ["test/scenarios/mcp-hostile.test.ts"];
 const PINS = ["test/contract/mcp-pins.test.ts"];
 
@@ -115,5 +116,29 @@ export const MCP_BUGS: readonly PlantedBug[] = [
     to: "if (stdin.writableLength < 0)",
     tests: HOSTILE,
     filter: "reads no answer",
+  },
+  {
+    name: "two speakers of a program share a conversation that they call by the same name",
+    file: "src/library/create-guildhall.ts",
+    from: "`${part(from)}/${part(conversation)}`",
+    to: "part(conversation)",
+    tests: LIBRARY,
+    filter: "two conversations",
+  },
+  {
+    name: "whoever gives up while a message is sent waits for its answer",
+    file: "src/library/create-guildhall.ts",
+    from: "if (signal?.aborted) stop();",
+    to: "",
+    tests: LIBRARY,
+    filter: "gave up while",
+  },
+  {
+    name: "a program's tool can mislabel its words, and they are shown all the same",
+    file: "src/daemon/own-tool.ts",
+    from: "if (!error) return answer as ToolOutcome;",
+    to: "if (!error || error) return answer as ToolOutcome;",
+    tests: LIBRARY,
+    filter: "labels it cannot read",
   },
 ];

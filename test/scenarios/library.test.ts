@@ -1,4 +1,5 @@
 import { execFile, execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -115,6 +116,15 @@ describe("createGuildhall", () => {
     expect(sessions).toHaveLength(3);
   });
 
+  test("gives two speakers two conversations, whatever they call them or themselves", async () => {
+    const house = await started({ config: { agents: { main: {} } } });
+    const asked = [{ from: "ann" }, { from: "ann", conversation: "one" }, { from: "bob", conversation: "one" }, { from: "ann/one" }];
+    for (const options of [...asked, ...asked]) await house.ask("main", "hello", options);
+    const { sessions } = await house.client.sessions.list();
+    expect(sessions).toHaveLength(asked.length);
+    for (const { key } of sessions) expect(key).toContain(":library:dm:");
+  });
+
   test("lets agents call a program's tools by the rules, with the context of the call", async () => {
     const seen: unknown[] = [];
     const house = await started({
@@ -145,6 +155,47 @@ describe("createGuildhall", () => {
     expect(await refused({ tools: [tool("t", { effect: "safe" })] })).toMatchObject({ code: "usage.wrong" });
   });
 
+  test("refuses options and tools of a wrong kind, with a code", async () => {
+    const wrong = [
+      { config: null },
+      { config: 5 },
+      { config: "" },
+      { home: "" },
+      { home: 5 },
+      { tools: {} },
+      { tools: [null] },
+      { host: "" },
+      { port: "80" },
+      { port: 99_999 },
+      { log: "verbose" },
+      { tools: [tool("t", { timeoutMs: 0 })] },
+      { tools: [tool("t", { timeoutMs: Number.POSITIVE_INFINITY })] },
+      { tools: [tool("t", { timeout: 5 })] },
+      { tools: [tool("t", { consequential: "no" })] },
+    ];
+    for (const options of wrong) expect(await refused(options), JSON.stringify(options)).toMatchObject({ code: "usage.wrong" });
+    await expect(createGuildhall(null as never)).rejects.toMatchObject({ code: "usage.wrong" });
+  });
+
+  test("takes what a program's tool does wrong for the tool's failure, and shows nothing whose labels it cannot read", async () => {
+    const odd = (name: string, answer: unknown) => tool(name, { effect: "pure", run: () => answer });
+    const house = await started({
+      config: { agents: { main: {} } },
+      tools: [
+        odd("one_label", { output: "canary", labels: "external" }),
+        odd("other_label", { output: "canary", labels: ["external ", "nonsense"] }),
+        odd("odd_picture", { output: "canary", images: [{ mediaType: 5 }] }),
+        tool("slow_check", { parameters: z.object({ n: z.number().refine(async () => true) }) }),
+      ],
+    });
+    for (const name of ["one_label", "other_label", "odd_picture"]) {
+      const answer = await house.ask("main", `call ${name}`);
+      expect(answer).toContain("tool.failed");
+      expect(answer).not.toContain("canary");
+    }
+    expect(await house.ask("main", 'call slow_check {"n": 1}')).toContain("tool.failed");
+  });
+
   test("refuses what it does not know, instead of leaving it out", async () => {
     expect(await refused({ channels: [] })).toMatchObject({ code: "usage.wrong", message: expect.stringContaining("channels") });
     expect(await refused({ config: { agents: { main: { colour: "red" } } } })).toMatchObject({
@@ -172,6 +223,17 @@ describe("createGuildhall", () => {
     await third.stop();
     expect(third.agents).toEqual(["file"]);
     expect(readFileSync(join(home, "guildhall.yaml"), "utf8")).toBe("agents: { file: {} }\n");
+  });
+
+  test("stops a turn whose caller gave up while the message was sent", async () => {
+    const house = await started({
+      config: { agents: { main: {} } },
+      tools: [tool("wait", { effect: "pure", run: (_: unknown, { signal }: { signal: AbortSignal }) => once(signal, "abort") })],
+    });
+    const stop = new AbortController();
+    const asking = house.ask("main", "call wait", { signal: stop.signal });
+    stop.abort(new Error("no longer wanted"));
+    await expect(asking).rejects.toThrow("no longer wanted");
   });
 
   test("stops a turn whose caller no longer waits", async () => {

@@ -1,0 +1,29 @@
+import { ClientError } from "../client/client-error.ts";
+import type { GuildhallOptions } from "./create-guildhall.ts";
+
+const LOG = ["debug", "info", "warn", "error"];
+const isText = (value: unknown): boolean => typeof value === "string" && value !== "";
+const isObject = (value: unknown): boolean => typeof value === "object" && value !== null;
+
+/** What each must be, and in words. */
+const EXPECTED: Readonly<Record<keyof GuildhallOptions, readonly [(value: unknown) => boolean, string]>> = {
+  config: [(value) => isText(value) || isObject(value), "a config, or the path of a file"],
+  home: [isText, "the path of a folder"],
+  tools: [Array.isArray, "a list of tools"],
+  host: [isText, "a name or an address of this machine"],
+  port: [(value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 65_535, "a number from 0 to 65535"],
+  log: [(value) => LOG.includes(value as string), LOG.join(", ")],
+};
+
+/** What would be ignored, or taken for something else, is refused: somebody counts on it. */
+export function checkOptions(options: unknown): void {
+  if (!isObject(options)) throw new ClientError("usage.wrong", "createGuildhall takes an object with options");
+  const known = Object.keys(EXPECTED);
+  const unknown = Object.keys(options as object).filter((key) => !known.includes(key));
+  if (unknown.length > 0)
+    throw new ClientError("usage.wrong", `createGuildhall does not know ${unknown.join(", ")}`, { hint: `It takes ${known.join(", ")}.` });
+  for (const [key, [fits, words]] of Object.entries(EXPECTED)) {
+    const value = (options as Record<string, unknown>)[key];
+    if (value !== undefined && !fits(value)) throw new ClientError("usage.wrong", `createGuildhall: ${key} must be ${words}`);
+  }
+}
