@@ -20,6 +20,7 @@ export interface StepEnd {
 
 const NAME = Math.max(...DEMO_STEPS.map(({ id }) => id.length));
 const SHOWN_VALUE = 36;
+const LEAST_SHOWN = 8;
 const SHOWN_TROUBLE = 100;
 
 export function beginLine({ id, agent, goal }: DemoStep, { bold, cyan }: Paint): string {
@@ -42,18 +43,17 @@ export function endLine({ step, status, ms, tokens, costUsd, wrote, error }: Ste
 }
 
 /** Every version there is, whose it is and what it was made from. */
-export function versionsTable(entries: readonly Entry[], blames: ReadonlyMap<string, Blame>): string {
+export function versionsTable(entries: readonly Entry[], blames: ReadonlyMap<string, Blame>, columns: number): string {
   const rows = entries.map((entry) => {
     const made = blames.get(`${entry.key}@${entry.version}`)?.derivedFrom ?? [];
-    const from = made.map(({ key, version, author }) => `${key}@${version} (${author.agent})`).join(", ");
-    return [
-      `  ${entry.key}@${entry.version}`,
-      entry.author.agent,
-      from === "" ? "nothing" : from,
-      oneLine(String(entry.value), SHOWN_VALUE),
-    ];
+    const from = made.map(({ key, version }) => `${key}@${version}`).join(", ");
+    return [`  ${entry.key}@${entry.version}`, entry.author.agent, from === "" ? "nothing" : from];
   });
-  return table([["  version", "by", "made from", "begins with"], ...rows]);
+  const lines = table([["  version", "by", "made from"], ...rows]).split("\n");
+  const width = Math.max(...lines.map((line) => line.length)) + 2;
+  const shown = Math.max(LEAST_SHOWN, Math.min(SHOWN_VALUE, columns - 1 - width));
+  const values = ["begins with", ...entries.map(({ value }) => String(value))];
+  return lines.map((line, index) => `${line.padEnd(width)}${oneLine(values[index] ?? "", shown)}`).join("\n");
 }
 
 export function readersLine(entry: Entry, { readBy, descendants }: Blame): string {
@@ -62,5 +62,5 @@ export function readersLine(entry: Entry, { readBy, descendants }: Blame): strin
     .map(({ key, version }) => `${key}@${version}`)
     .sort()
     .join(", ");
-  return `  ${entry.key}@${entry.version} was read by ${readers || "nobody"}${after === "" ? "" : `; if it were wrong, so might be ${after}`}`;
+  return `  ${entry.key}@${entry.version} was read by ${readers || "nobody"}${after === "" ? "" : `;\n  if it were wrong, so might be ${after}`}`;
 }

@@ -7,34 +7,50 @@ import { RunsClient } from "../client/runs.ts";
 import type { Blame, Entry } from "../contract/pools.ts";
 import { DEMO_CONFIG, DEMO_POOL, DEMO_STEPS, type DemoStep, demoMessage } from "./demo-plan.ts";
 import { beginLine, callLine, endLine, readersLine, type StepEnd, versionsTable } from "./demo-view.ts";
+import { table } from "./spans.ts";
 import { type GlobalOptions, paint, print, say } from "./terminal.ts";
 
 interface DemoOptions extends GlobalOptions {
   readonly keep?: boolean;
 }
 
-/** A house of its own, which is gone afterwards unless it is to be kept. */
+/** Where nobody says how wide a line may be. */
+const COLUMNS = 80;
+const INTERRUPTED = 130;
+const ENDING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** A house of its own, which is gone afterwards unless it is to be kept: also when it is interrupted, once its daemon has ended. */
 export async function demo(options: DemoOptions): Promise<number> {
+  const interrupted = new AbortController();
+  const interrupt = (): void => interrupted.abort();
+  for (const name of ENDING) process.on(name, interrupt);
   const home = mkdtempSync(join(tmpdir(), "guildhall-demo-"));
-  writeFileSync(join(home, "guildhall.yaml"), DEMO_CONFIG, { mode: 0o600 });
-  const remove = (): void => rmSync(home, { recursive: true, force: true });
-  const { startDaemon } = await import("../daemon/daemon.ts");
-  const leave = (): never => {
-    if (!options.keep) remove();
-    process.exit(1);
-  };
-  process.once("SIGINT", leave);
   try {
-    const daemon = await startDaemon({ home, host: "127.0.0.1", port: 0, logLevel: "error" });
-    try {
-      return await new Demo(new ApiClient(daemon.url, daemon.operatorToken), options, home).run();
-    } finally {
-      await daemon.stop();
-    }
+    writeFileSync(join(home, "guildhall.yaml"), DEMO_CONFIG, { mode: 0o600 });
+    return await inHouse(home, options, interrupted.signal);
   } finally {
-    process.removeListener("SIGINT", leave);
-    if (!options.keep) remove();
+    if (!options.keep) rmSync(home, { recursive: true, force: true });
+    for (const name of ENDING) process.removeListener(name, interrupt);
   }
+}
+
+async function inHouse(home: string, options: DemoOptions, interrupted: AbortSignal): Promise<number> {
+  const { startDaemon } = await import("../daemon/daemon.ts");
+  if (interrupted.aborted) return INTERRUPTED;
+  const daemon = await startDaemon({ home, host: "127.0.0.1", port: 0, logLevel: "error" });
+  try {
+    const shown = new Demo(new ApiClient(daemon.url, daemon.operatorToken), options, home, interrupted).run();
+    return await Promise.race([shown, aborted(interrupted)]);
+  } finally {
+    await daemon.stop();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<number> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(INTERRUPTED);
+    else signal.addEventListener("abort", () => resolve(INTERRUPTED), { once: true });
+  });
 }
 
 class Demo {
@@ -42,19 +58,21 @@ class Demo {
   readonly #pools: PoolsClient;
   readonly #options: DemoOptions;
   readonly #home: string;
+  readonly #interrupted: AbortSignal;
   readonly #paint = paint(process.stdout);
 
-  constructor(client: ApiClient, options: DemoOptions, home: string) {
+  constructor(client: ApiClient, options: DemoOptions, home: string, interrupted: AbortSignal) {
     this.#client = client;
     this.#pools = new PoolsClient(client);
     this.#options = options;
     this.#home = home;
+    this.#interrupted = interrupted;
   }
 
   async run(): Promise<number> {
     const began = performance.now();
     const { bold, dim } = this.#paint;
-    this.#show(`\n${bold("Three agents, one shared memory.")} No key, no network: every answer is scripted (offline/demo).\n`);
+    this.#show(`\n${bold("Three agents, one shared memory.")}\nNo key, no network: every answer is scripted (offline/demo).\n`);
     const ends = await this.#all();
     const order = ends.map(({ run }) => run);
     // In the order of the plan, whoever was quicker of those that ran side by side.
@@ -68,7 +86,7 @@ class Demo {
       print(JSON.stringify({ ok: !failed, steps, entries, blame: Object.fromEntries(blames), ...home }));
       return failed ? 1 : 0;
     }
-    this.#show(`\n${bold("Who wrote what, and from what")}\n${versionsTable(entries, blames)}\n`);
+    this.#show(`\n${bold("Who wrote what, and from what")}\n${versionsTable(entries, blames, process.stdout.columns ?? COLUMNS)}\n`);
     const first = entries[0];
     const blame = first && blames.get(`${first.key}@${first.version}`);
     if (first && blame) this.#show(readersLine(first, blame));
@@ -148,26 +166,24 @@ class Demo {
   }
 
   #show(text: string): void {
+    if (this.#interrupted.aborted) return;
     if (!this.#options.json) print(text);
     else if (text.trim() !== "") say(text);
   }
 
   #next(): string {
     const { bold } = this.#paint;
-    const kept = this.#options.keep
-      ? [
-          `  guildhall start --home ${this.#home}            the same house, to look around in`,
-          `  guildhall pool blame ${DEMO_POOL} draft --home ${this.#home}   who wrote it, and from what`,
-        ]
-      : ["  guildhall demo --keep                     the same, and the house stays to look around in"];
-    return [
-      "",
-      bold("Try next"),
-      "  guildhall chat                            talk to an agent; a key in ~/.guildhall/.env makes it a real one",
-      "  guildhall start                           the daemon, with its API on http://127.0.0.1:4270",
-      ...kept,
-      "  guildhall --help                          everything else",
-      "",
-    ].join("\n");
+    const at = `--home ${this.#home}`;
+    const kept = [
+      [`guildhall start ${at}`, "the same house, to look around in"],
+      [`guildhall pool blame ${DEMO_POOL} draft ${at}`, "who wrote it, and from what"],
+    ];
+    const commands = [
+      ["guildhall chat", "talk to an agent; with a key it is a real one"],
+      ["guildhall start", "the daemon, with its API on http://127.0.0.1:4270"],
+      ...(this.#options.keep ? kept : [["guildhall demo --keep", "the same, and the house stays to look around in"]]),
+      ["guildhall --help", "everything else"],
+    ];
+    return `\n${bold("Try next")}\n${table(commands.map(([command = "", does = ""]) => [`  ${command}`, does]))}\n`;
   }
 }

@@ -147,3 +147,19 @@ test("an attempt that is over says nothing more, and leaves nothing behind", asy
   await after.leave();
   expect([...staying.heard, ...after.heard]).toEqual([]);
 });
+
+test("a listener that is slow hears all that was said before the end, in its order", async () => {
+  const hub = new LiveHub();
+  const end = new AbortController();
+  const chunks = hub.listen("r", end.signal)[Symbol.asyncIterator]();
+  hub.begin("r");
+  hub.publish("r", "First I look. ");
+  expect((await chunks.next()).value).toEqual({ kind: "text", text: "First I look. " });
+  hub.publish("r", { kind: "call", place: 0, tool: "todo", args: "{}" });
+  hub.publish("r", "Now I know.");
+  end.abort();
+  hub.publish("r", " Nobody hears this.");
+  expect((await chunks.next()).value).toMatchObject({ kind: "call" });
+  expect((await chunks.next()).value).toEqual({ kind: "text", text: "Now I know." });
+  expect((await chunks.next()).done).toBe(true);
+});

@@ -86,14 +86,16 @@ function restart(listener: Listener): void {
   listener.wakeUp();
 }
 
+/** What was said before the end is still told: an answer without the call before it would look like another answer. */
 async function* chunksOf(listener: Listener, signal: AbortSignal): AsyncGenerator<LiveChunk, void, void> {
-  while (!signal.aborted) {
+  for (;;) {
     const chunk = listener.feed.take();
     if (chunk) {
       if (chunk.kind === "text") listener.heard = true;
       if (chunk.kind === "call" || chunk.kind === "restart") listener.heard = false;
       yield chunk;
-    } else {
+    } else if (signal.aborted) return;
+    else {
       await new Promise<void>((resolve) => {
         listener.wakeUp = resolve;
       });

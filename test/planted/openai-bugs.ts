@@ -147,4 +147,19 @@ export const OPENAI_BUGS: readonly PlantedBug[] = [
     ...bounds,
     filter: "two calls with one id",
   },
+  {
+    name: "what a slow listener has not heard yet is dropped when the turn ends",
+    file: "src/turns/live-hub.ts",
+    from: "  for (;;) {\n    const chunk = listener.feed.take();",
+    to: "  while (!signal.aborted) {\n    const chunk = listener.feed.take();",
+    tests: ["src/turns/live-hub.test.ts"],
+  },
+  {
+    name: "a demo that is interrupted early leaves its house behind",
+    file: "src/cli/demo.ts",
+    from: "  for (const name of ENDING) process.on(name, interrupt);",
+    to: '  void import("../daemon/daemon.ts").then(() => ENDING.map((name) => process.on(name, interrupt)));',
+    tests: ["test/scenarios/demo.test.ts"],
+    filter: "whoever interrupts it",
+  },
 ];

@@ -1,10 +1,13 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { Home } from "./guildhall.ts";
 
 /** Nothing of the machine is used: no home, no key, no network beyond this process. */
+const LAUNCHER = new URL("../../bin/guildhall.js", import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), "guildhall-demo-test-"));
 const home = new Home();
 afterAll(async () => {
@@ -37,6 +40,27 @@ test("the demo runs without a key in under a minute: agents build on each other'
   expect(made("draft@1")).toEqual(["findings@1"]);
   expect(made("draft@2").sort()).toEqual(["draft@1", "review@1"]);
   expect(houses()).toEqual([]);
+}, 90_000);
+
+test("whoever interrupts it leaves nothing behind, early or late", async () => {
+  for (const moment of ["made its house", "begun to show"] as const) {
+    const child = spawn(process.execPath, [LAUNCHER, "demo"], { env, stdio: ["ignore", "pipe", "inherit"] });
+    const ended = once(child, "close");
+    try {
+      if (moment === "made its house") await vi.waitFor(() => expect(houses()).toHaveLength(1), { timeout: 20_000, interval: 5 });
+      else await once(child.stdout, "data");
+      child.kill("SIGINT");
+      expect([moment, ...(await ended)]).toEqual([moment, 130, null]);
+    } finally {
+      child.kill("SIGKILL");
+    }
+    expect(houses()).toEqual([]);
+  }
+}, 90_000);
+
+test("its lines fit into a terminal of eighty columns", async () => {
+  const { stdout } = await home.run(["demo"], { env });
+  expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([]);
 }, 90_000);
 
 test("for a reader that is no terminal it prints plain lines, and keeps its house where that is wanted", async () => {
