@@ -263,4 +263,11 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
     to: "",
     tests: ["src/records/workspaces/sandbox/guarded-proxy.test.ts"],
   },
+  {
+    name: "sandbox: this machine is reached by its public address, written otherwise",
+    file: `${ROOM}/guarded-proxy.ts`,
+    from: 'return !own.check(address, address.includes(":") ? "ipv6" : "ipv4");',
+    to: "return !own.rules.some((rule) => rule.endsWith(` ${address}`));",
+    tests: ["src/records/workspaces/sandbox/guarded-proxy.test.ts"],
+  },
 ];

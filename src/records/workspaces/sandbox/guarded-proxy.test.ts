@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Server } from "node:net";
-import { tmpdir } from "node:os";
+import { type networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type GuardedProxy, guardedProxy } from "./guarded-proxy.ts";
+import { type GuardedProxy, guardedProxy, mayReach } from "./guarded-proxy.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "guildhall-guard-"));
 const path = join(folder, "socket");
@@ -72,6 +72,19 @@ test("a long answer comes whole to a program that reads slowly, though the host 
   let text = "";
   for await (const piece of socket) text += piece;
   expect(text.match(/x/g)?.length).toBeGreaterThanOrEqual(3_000_000);
+});
+
+test("public addresses of this machine are not reached, however they are written", () => {
+  const one = { netmask: "", mac: "", internal: false, cidr: null };
+  const interfaces: ReturnType<typeof networkInterfaces> = {
+    eth0: [
+      { ...one, address: "93.184.216.34", family: "IPv4" },
+      { ...one, address: "2606:2800:220:1::1", family: "IPv6", scopeid: 0 },
+    ],
+  };
+  for (const own of ["93.184.216.34", "::ffff:93.184.216.34", "::ffff:5db8:d822", "2606:2800:220:1::1", "2606:2800:0220:0001:0:0:0:1"])
+    expect(mayReach(own, interfaces), own).toBe(false);
+  for (const other of ["93.184.216.35", "2606:2800:220:1::2"]) expect(mayReach(other, interfaces), other).toBe(true);
 });
 
 test("what is no request to a proxy is refused in words", async () => {

@@ -1,6 +1,6 @@
 import { lookup } from "node:dns/promises";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
-import { connect, type Socket } from "node:net";
+import { BlockList, connect, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { Duplex } from "node:stream";
 import { isPublicAddress } from "../../../kernel/public-address.ts";
@@ -26,12 +26,16 @@ export interface GuardRules {
 
 export const PUBLIC_ONLY: GuardRules = {
   resolve: async (host) => (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address),
-  mayReach: (address) => isPublicAddress(address) && !ownAddresses().has(address),
+  mayReach: (address) => mayReach(address, networkInterfaces()),
 };
 
-/** A machine with a public address of its own could otherwise be asked by it. */
-function ownAddresses(): Set<string> {
-  return new Set(Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address)));
+/** A machine with a public address of its own could otherwise be asked by it, and the same one can be written in many ways. */
+export function mayReach(address: string, interfaces: ReturnType<typeof networkInterfaces>): boolean {
+  if (!isPublicAddress(address)) return false;
+  const own = new BlockList();
+  for (const { address: one, family } of Object.values(interfaces).flatMap((list) => list ?? []))
+    own.addAddress(one, family === "IPv6" ? "ipv6" : "ipv4");
+  return !own.check(address, address.includes(":") ? "ipv6" : "ipv4");
 }
 
 class Refused extends Error {}
