@@ -169,7 +169,9 @@ describe.each(PLACES)("calls of a turn, on %s", (_name, makePlace) => {
     await house.take();
     stop.abort();
     await listening;
-    const words = seen.flatMap((chunk) => (chunk.kind === "progress" ? [chunk.text] : [])).join("");
+    const told = seen.flatMap((chunk) => (chunk.kind === "progress" ? [chunk] : []));
+    expect(new Set(told.map((chunk) => chunk.tool))).toEqual(new Set(["terminal"]));
+    const words = told.map(({ text }) => text).join("");
     expect(words).toBe("it is [secret KEY], he says");
   });
 

@@ -32,7 +32,7 @@ export type TurnOfCalls = Omit<CallContext, "key" | "caller" | "progress" | "lab
   readonly labels: Set<Label>;
   /** Where paths are meant from, for the rules. */
   readonly workspace: string | undefined;
-  progress(place: number, text: string): void;
+  progress(call: Pick<NewCall, "place" | "tool">, text: string): void;
 };
 
 export type Settled =
@@ -156,7 +156,7 @@ async function make(
     return settled(turn, end.result, end.labels);
   }
   if (tool.effect !== "pure" && !intended) await turn.journal.intend(call);
-  const told = parts.redaction.stream((text) => turn.progress(call.place, text));
+  const told = parts.redaction.stream((text) => turn.progress(call, text));
   let runs = true;
   const progress = (text: string): void => {
     if (runs) told.push(String(text));

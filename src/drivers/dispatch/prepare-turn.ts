@@ -108,7 +108,7 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
           signal,
           journal,
           workspace: undefined,
-          progress: (place, text) => emit({ kind: "progress", place, tool: "", text }),
+          progress: ({ place, tool }, text) => emit({ kind: "progress", place, tool, text }),
         },
         callParts,
         callerTools: new Set((run.request?.tools ?? []).map(({ name }) => name)),
