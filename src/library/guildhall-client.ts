@@ -2,12 +2,16 @@ import { AgentsClient } from "../client/agents.ts";
 import { ApiClient } from "../client/api-client.ts";
 import { ApprovalsClient } from "../client/approvals.ts";
 import { ClaimsClient } from "../client/claims.ts";
+import { GuestsClient } from "../client/guests.ts";
 import { MailClient } from "../client/mail.ts";
+import { MemoryClient } from "../client/memory.ts";
 import { PolicyClient } from "../client/policy.ts";
 import { PoolsClient } from "../client/pools.ts";
 import { ProposalsClient } from "../client/proposals.ts";
 import { RoutingClient } from "../client/routing.ts";
+import { RunsClient } from "../client/runs.ts";
 import { SessionsClient } from "../client/sessions.ts";
+import { UsageClient } from "../client/usage.ts";
 
 /** The whole API of a daemon as functions, for one token. */
 export class GuildhallClient {
@@ -21,6 +25,10 @@ export class GuildhallClient {
   readonly proposals: ProposalsClient;
   readonly routing: RoutingClient;
   readonly policy: PolicyClient;
+  readonly memory: MemoryClient;
+  readonly runs: RunsClient;
+  readonly usage: UsageClient;
+  readonly guests: GuestsClient;
 
   constructor(url: string, token: string) {
     const api = new ApiClient(url, token);
@@ -34,5 +42,9 @@ export class GuildhallClient {
     this.proposals = new ProposalsClient(api);
     this.routing = new RoutingClient(api);
     this.policy = new PolicyClient(api);
+    this.memory = new MemoryClient(api);
+    this.runs = new RunsClient(api);
+    this.usage = new UsageClient(api);
+    this.guests = new GuestsClient(api);
   }
 }

@@ -141,4 +141,12 @@ export const MCP_BUGS: readonly PlantedBug[] = [
     tests: LIBRARY,
     filter: "labels it cannot read",
   },
+  {
+    name: "a schema with a reference that cannot be read takes all tools of its server away",
+    file: `${ROOM}/check-arguments.ts`,
+    from: "usable(() => costOf(inputSchema))",
+    to: "costOf(inputSchema)",
+    tests: HOSTILE,
+    filter: "take for ever",
+  },
 ];

@@ -1,12 +1,12 @@
 import { execFile, execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { createGuildhall, defineTool, type Guildhall, type GuildhallOptions } from "../../src/library/index.ts";
+import { createGuildhall, defineTool, type Guildhall, GuildhallClient, type GuildhallOptions } from "../../src/library/index.ts";
 
 const CHECKOUT = new URL("../..", import.meta.url).pathname;
 const ENTRY = {
@@ -123,6 +123,13 @@ describe("createGuildhall", () => {
     const { sessions } = await house.client.sessions.list();
     expect(sessions).toHaveLength(asked.length);
     for (const { key } of sessions) expect(key).toContain(":library:dm:");
+  });
+
+  test("gives a program every part of the API", () => {
+    const files = readdirSync(join(CHECKOUT, "src/client")).map((name) => readFileSync(join(CHECKOUT, "src/client", name), "utf8"));
+    const parts = files.flatMap((text) => /^export class (\w+Client) /m.exec(text)?.[1] ?? []);
+    const given = Object.values(new GuildhallClient("http://127.0.0.1:1", "token")).map((part: object) => part.constructor.name);
+    expect(given.sort()).toEqual(parts.sort());
   });
 
   test("lets agents call a program's tools by the rules, with the context of the call", async () => {

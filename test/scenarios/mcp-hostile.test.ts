@@ -255,6 +255,7 @@ describe("a call", () => {
           inputSchema: { type: "object", properties: { x: { $ref: "#/$defs/d0" } }, $defs: { ...deep, d40: { type: "string" } } },
         },
         { name: "c", inputSchema: { type: "object", properties: { x: { $ref: "#" } } } },
+        { name: "d", inputSchema: { type: "object", properties: { x: { $ref: "#/$defs/%E0%A4%A" } } } },
       ]),
     });
     const tools = await house.tools();
@@ -263,6 +264,7 @@ describe("a call", () => {
     expect(await house.call(tools.get("mcp__s__a"), { n: 1, text: `${"a".repeat(60)}!` })).toMatchObject({ output: "done" });
     expect(await house.call(tools.get("mcp__s__b"), { x: 1 })).toMatchObject({ output: "done" });
     expect(await house.call(tools.get("mcp__s__c"), { x: { x: { x: {} } } })).toMatchObject({ output: "done" });
+    expect(await house.call(tools.get("mcp__s__d"), { x: 1 })).toMatchObject({ output: "done" });
     expect(Date.now() - began).toBeLessThan(2_000);
   });
 });

@@ -12,7 +12,7 @@ export type CheckArguments = (args: unknown) => unknown;
 
 /** Checks arguments before they are sent, so that a model is told what was expected. Never more strictly than the server's own schema. */
 export function argumentCheck(name: string, { inputSchema }: ListedTool): CheckArguments {
-  const cost = costOf(inputSchema);
+  const cost = usable(() => costOf(inputSchema));
   const validator = cost === null ? null : usable(() => new Validator(bounded(inputSchema) as object, "2020-12", false));
   return (args) => {
     if (typeof args !== "object" || args === null || Array.isArray(args))
