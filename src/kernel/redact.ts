@@ -18,11 +18,18 @@ export function redactor(secrets: Iterable<NamedSecret>): Redact {
 export class Redaction {
   readonly #secrets = new Map<string, string>();
   #finder = new SecretFinder(new Map());
+  #changes = 0;
 
   /** From now on these too are hidden. */
   add(secrets: Iterable<NamedSecret>): void {
     for (const [name, value] of secrets) this.#secrets.set(value, name);
+    this.#changes++;
     this.#finder = new SecretFinder(formsOf([...this.#secrets].map(([value, name]) => [name, value] as const)));
+  }
+
+  /** How often there were more secrets: what was clean before need not be any more. */
+  get changes(): number {
+    return this.#changes;
   }
 
   readonly text: Redact = (text) => (this.#finder.isEmpty ? text : this.#finder.clean(text).text);

@@ -2,6 +2,7 @@ import { canonicalJson, sha256 } from "../kernel/canonical-json.ts";
 import { Failure } from "../kernel/failure.ts";
 import type { LiveChunk } from "../kernel/live.ts";
 import type { Model, ModelCall, ModelPrice, ModelRequest, ModelUsage } from "../kernel/model.ts";
+import { writtenOffers } from "../kernel/tool-offer.ts";
 import type { Response } from "../records/journal/steps.ts";
 import { costOf } from "../records/usage/estimate.ts";
 
@@ -96,8 +97,9 @@ async function answer(
 
 /** Of what the model is told. How long its answer may be is not told to it, and may depend on what is left of a budget. */
 export function requestHashOf(request: ModelRequest): string {
+  const { tools = [], ...told } = request;
   const { maxOutputTokens: _limit, ...settings } = request.settings ?? {};
-  return sha256(canonicalJson({ ...request, settings }));
+  return sha256(`${canonicalJson({ ...told, settings })}${writtenOffers(tools)}`);
 }
 
 /** As it can be kept and told again. */

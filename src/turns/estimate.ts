@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { Model, ModelMessage, ModelRequest, ToolOffer } from "../kernel/model.ts";
+import { writtenOffer } from "../kernel/tool-offer.ts";
 
 /** Where a model does not say how much it takes. */
 const UNKNOWN_CONTEXT = 128_000;
@@ -29,7 +30,7 @@ export function tokensOfMessages(messages: readonly ModelMessage[]): number {
 }
 
 export function tokensOfTools(tools: readonly ToolOffer[]): number {
-  return tools.reduce((sum, tool) => sum + PER_CALL + tokensOfText(JSON.stringify(tool)), 0);
+  return tools.reduce((sum, tool) => sum + PER_CALL + tokensOfText(writtenOffer(tool)), 0);
 }
 
 export function tokensOfRequest({ system, recalled, tools, messages }: ModelRequest): number {

@@ -3,6 +3,7 @@ import type { Grant } from "../deciders/policy/grant.ts";
 import { ANY_ARGUMENTS, mayCall } from "../deciders/policy/may-call.ts";
 import type { Policy } from "../deciders/policy/policy.ts";
 import type { ModelMessage, ToolOffer } from "../kernel/model.ts";
+import { Offer } from "../kernel/tool-offer.ts";
 import type { Agent } from "../records/agents/agent.ts";
 import type { Revision } from "../records/agents/revision.ts";
 import type { ContextPart, StoredContext } from "../records/journal/contexts.ts";
@@ -37,7 +38,7 @@ export function offersOf(tools: ReadonlyMap<string, Tool>, grant: Grant, policy:
   return [...tools.values()]
     .filter(({ name }) => mayCall({ grant, current: policy, tool: name, args: ANY_ARGUMENTS }).verdict !== "deny")
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .map(({ name, description, parameters }) => ({ name, description, parameters }));
+    .map((tool) => tool.offer ?? new Offer(tool));
 }
 
 export async function partsOf(sources: readonly PartSource[], facts: TurnFacts): Promise<ContextPart[]> {

@@ -91,7 +91,7 @@ export const SETTINGS_BUGS: readonly PlantedBug[] = [
   {
     name: "a model is asked with secrets",
     file: "src/abilities/models/redacted-models.ts",
-    from: "model.stream(redactedRequest(request, redaction), signal)",
+    from: "model.stream(redactedRequest(request, redaction, clean), signal)",
     to: "model.stream(request, signal)",
     tests: ["src/abilities/models/redacted-models.test.ts"],
   },

@@ -1,13 +1,14 @@
 import { Failure } from "../../kernel/failure.ts";
-import type { Model, ModelChunk, ModelMessage, ModelRequest, Models } from "../../kernel/model.ts";
+import type { Model, ModelChunk, ModelMessage, ModelRequest, Models, ToolOffer } from "../../kernel/model.ts";
 import type { Redaction } from "../../kernel/redact.ts";
 
 /** Every model, with no secret in what it is asked and none in what it answers: whatever calls a model calls it through this. */
 export function redactedModels(models: Models, redaction: Redaction): Models {
+  const clean = new CleanOffers(redaction);
   return {
     resolve: (names) => {
       const model = models.resolve(names);
-      return { ...model, stream: (request, signal) => redacted(model, request, signal, redaction) };
+      return { ...model, stream: (request, signal) => redacted(model, request, signal, redaction, clean) };
     },
     priceOf: (name) => models.priceOf?.(name) ?? null,
   };
@@ -18,6 +19,7 @@ async function* redacted(
   request: ModelRequest,
   signal: AbortSignal,
   redaction: Redaction,
+  clean: CleanOffers,
 ): AsyncGenerator<ModelChunk, void, void> {
   let ready: string[] = [];
   const held = () => redaction.stream((text) => ready.push(text));
@@ -27,7 +29,7 @@ async function* redacted(
     ready = [];
   };
   try {
-    for await (const chunk of model.stream(redactedRequest(request, redaction), signal)) {
+    for await (const chunk of model.stream(redactedRequest(request, redaction, clean), signal)) {
       switch (chunk.kind) {
         case "text":
           pieces.push(chunk.text);
@@ -61,9 +63,33 @@ async function* redacted(
   yield* flush();
 }
 
-function redactedRequest(request: ModelRequest, redaction: Redaction): ModelRequest {
-  const { messages, ...told } = request;
-  return { ...redaction.value(told), messages: messages.map((message) => redactedMessage(message, redaction)) };
+function redactedRequest(request: ModelRequest, redaction: Redaction, clean: CleanOffers): ModelRequest {
+  const { messages, tools, ...told } = request;
+  const offers = tools === undefined ? {} : { tools: tools.map((tool) => clean.of(tool)) };
+  return { ...redaction.value(told), ...offers, messages: messages.map((message) => redactedMessage(message, redaction)) };
+}
+
+/** Servers of agents may have put a secret into their words. The same offers come with every request: each is looked through once. */
+class CleanOffers {
+  readonly #redaction: Redaction;
+  #known = new WeakMap<ToolOffer, ToolOffer>();
+  #secrets = 0;
+
+  constructor(redaction: Redaction) {
+    this.#redaction = redaction;
+  }
+
+  of(offer: ToolOffer): ToolOffer {
+    if (this.#secrets !== this.#redaction.changes) {
+      this.#secrets = this.#redaction.changes;
+      this.#known = new WeakMap();
+    }
+    const known = this.#known.get(offer);
+    if (known) return known;
+    const clean = this.#redaction.value({ ...offer });
+    this.#known.set(offer, clean);
+    return clean;
+  }
 }
 
 /** Images and what a provider has signed stay as they are. */

@@ -4,6 +4,7 @@ import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { Label } from "../../kernel/label.ts";
 import type { Image } from "../../kernel/model.ts";
+import { Offer } from "../../kernel/tool-offer.ts";
 import type { Agent } from "../../records/agents/agent.ts";
 import type { Revision } from "../../records/agents/revision.ts";
 import type { RunInput } from "../../records/sessions/runs.ts";
@@ -54,6 +55,8 @@ export interface Tool {
   readonly description: string;
   /** JSON Schema of the arguments, for models. */
   readonly parameters: Readonly<Record<string, unknown>>;
+  /** The same as a model is told of it, made once. */
+  readonly offer?: Offer;
   readonly effect: Effect;
   readonly timeoutMs: number;
   /** It acts on the world outside the house or for good: with `external` in the turn a person is asked first. */
@@ -101,6 +104,7 @@ export type ToolDefinition<Schema extends z.ZodObject> = Common<Schema> &
 export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool {
   const { name, description, parameters, effect } = definition;
   let offered: Record<string, unknown> | undefined;
+  let offer: Offer | undefined;
   const run = definition.run;
   const runIn = definition.runIn;
   return {
@@ -110,6 +114,10 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
     get parameters() {
       offered ??= offeredSchema(parameters);
       return offered;
+    },
+    get offer() {
+      offer ??= new Offer({ name, description, parameters: this.parameters });
+      return offer;
     },
     effect,
     timeoutMs: definition.timeoutMs ?? DEFAULT_TIMEOUT_MS,

@@ -1,6 +1,7 @@
-import { constants } from "node:fs";
+import { constants, statSync } from "node:fs";
 import { open, opendir } from "node:fs/promises";
 import { join } from "node:path";
+import { type Clock, systemClock } from "../../kernel/clock.ts";
 import { Failure } from "../../kernel/failure.ts";
 import { agentHome } from "./agent-home.ts";
 
@@ -18,6 +19,8 @@ const DESCRIPTION_CHARACTERS = 300;
 const HEAD_BYTES = 8_192;
 const MAX_BYTES = 200_000;
 const REMEMBERED = 2_000;
+/** What was changed twice within this may have the same time. */
+const SAME_MOMENT_MS = 2_000;
 
 interface Known {
   readonly mtimeMs: number;
@@ -31,17 +34,20 @@ interface Known {
  */
 export class Skills {
   readonly #home: string;
+  readonly #clock: Clock;
   readonly #known = new Map<string, Known>();
+  readonly #listed = new Map<string, { readonly mtimeMs: number; readonly at: number; readonly names: readonly string[] }>();
 
-  constructor(home: string) {
+  constructor(home: string, clock: Clock = systemClock) {
     this.#home = home;
+    this.#clock = clock;
   }
 
   /** By name. */
   async of(agent: string): Promise<Skill[]> {
     const found = new Map<string, string>();
     for (const folder of this.#foldersOf(agent))
-      for (const name of await foldersIn(folder)) {
+      for (const name of await this.#foldersIn(folder)) {
         const description = found.has(name) ? null : await this.#described(join(folder, name, FILE));
         if (description !== null && found.size < MAX_SKILLS) found.set(name, description);
       }
@@ -51,7 +57,7 @@ export class Skills {
   /** The whole text of one. */
   async read(agent: string, name: string): Promise<string> {
     for (const folder of NAME.test(name) ? this.#foldersOf(agent) : []) {
-      if (!(await foldersIn(folder)).includes(name)) continue;
+      if (!(await this.#foldersIn(folder)).includes(name)) continue;
       const text = await readPlain(join(folder, name, FILE), MAX_BYTES);
       if (text !== null) return text;
     }
@@ -60,6 +66,20 @@ export class Skills {
 
   #foldersOf(agent: string): string[] {
     return [join(agentHome(this.#home, agent), "skills"), join(this.#home, "skills")];
+  }
+
+  /** Looked through again when the folder has changed, or may have in the same moment in which it was looked through last. */
+  async #foldersIn(path: string): Promise<readonly string[]> {
+    // Every turn asks, and most agents have none: as a promise it would take twenty times as long.
+    const mtimeMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+    if (mtimeMs === undefined) return [];
+    const known = this.#listed.get(path);
+    if (known?.mtimeMs === mtimeMs && known.at > mtimeMs + SAME_MOMENT_MS) return known.names;
+    const at = this.#clock.now();
+    const names = await foldersIn(path);
+    if (this.#listed.size >= REMEMBERED) this.#listed.clear();
+    this.#listed.set(path, { mtimeMs, at, names });
+    return names;
   }
 
   /** Null: there is no such file, or it does not say what it is for. */

@@ -1,5 +1,7 @@
+import { sha256 } from "../../kernel/canonical-json.ts";
 import type { Label } from "../../kernel/label.ts";
 import type { ToolOffer } from "../../kernel/model.ts";
+import { writtenOffers } from "../../kernel/tool-offer.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
 
 /** One part of what the model is told, by name: `personality`, `skills`, `memory`, `mail`. */
@@ -43,14 +45,25 @@ export interface StoredContext {
   readonly stale?: boolean;
 }
 
+/** As it is stored: of the tools only the hash, under which they stand once for all turns. */
+type StoredBody = Omit<StoredContext, "tools"> & { readonly tools: string };
+
 export async function keepContext(tx: Tx, runId: string, context: StoredContext): Promise<void> {
-  await tx.run`insert into run_contexts (run_id, body, labels) values (${runId}, ${JSON.stringify(context)}, ${(context.labels ?? []).join(" ")})
+  const written = writtenOffers(context.tools);
+  const tools = sha256(written);
+  const known = await tx.get`select 1 from tool_offers where hash = ${tools}`;
+  if (!known) await tx.run`insert into tool_offers (hash, body) values (${tools}, ${written}) on conflict (hash) do nothing`;
+  const body: StoredBody = { ...context, tools };
+  await tx.run`insert into run_contexts (run_id, body, labels) values (${runId}, ${JSON.stringify(body)}, ${(context.labels ?? []).join(" ")})
     on conflict (run_id) do update set body = excluded.body, labels = excluded.labels`;
 }
 
 export async function readContext(reads: Reads, runId: string): Promise<StoredContext | undefined> {
   const row = await reads.get<{ body: string }>`select body from run_contexts where run_id = ${runId}`;
-  return row && (JSON.parse(row.body) as StoredContext);
+  if (!row) return undefined;
+  const body = JSON.parse(row.body) as StoredBody;
+  const offers = await reads.get<{ body: string }>`select body from tool_offers where hash = ${body.tools}`;
+  return { ...body, tools: offers ? (JSON.parse(offers.body) as ToolOffer[]) : [] };
 }
 
 /** The turn is to be told what holds now. What it has done stays. */

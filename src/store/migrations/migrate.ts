@@ -19,6 +19,7 @@ import { memory } from "./013-memory.ts";
 import { mailLabels } from "./014-mail-labels.ts";
 import { mcpPins } from "./015-mcp-pins.ts";
 import { turnContexts } from "./016-turn-contexts.ts";
+import { toolOffers } from "./017-tool-offers.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -38,6 +39,7 @@ export const MIGRATIONS: readonly Migration[] = [
   mailLabels,
   mcpPins,
   turnContexts,
+  toolOffers,
 ];
 
 interface Applied {
