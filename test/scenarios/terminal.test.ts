@@ -148,6 +148,27 @@ describe.skipIf(!works)("an approval of a command", () => {
     }
   });
 
+  test("takes no time that others need, however much a script names, and says that not everything was looked at", async () => {
+    const folders = Array.from({ length: 900 }, (_, index) => `many/f${index}`);
+    for (const folder of folders) mkdirSync(own(folder), { recursive: true });
+    writeFileSync(own("folders.txt"), folders.map((folder) => `/workspace/${folder}`).join(" "));
+    writeFileSync(own("words.txt"), Array.from({ length: 200_000 }, (_, index) => index.toString(36)).join(" "));
+    let [last, longest] = [performance.now(), 0];
+    const watch = setInterval(() => {
+      const now = performance.now();
+      longest = Math.max(longest, now - last);
+      last = now;
+    }, 10);
+    const bound = (await terminal.boundTo?.(terminal.parse({ command: "sh folders.txt words.txt" }), caller.context())) as {
+      files: Record<string, string>;
+    };
+    await sleep(20);
+    clearInterval(watch);
+    expect(longest).toBeLessThan(2_000);
+    expect(Object.keys(bound.files)).toEqual(["(more)", "folders.txt", "words.txt"]);
+    rmSync(own("many"), { recursive: true });
+  });
+
   test("is void in another environment, folder or network", async () => {
     const all = await Promise.all(["main", "web", "bare"].map((agent) => bound("ls", { agent })));
     expect(new Set(all.map((one) => JSON.stringify(one))).size).toBe(3);
@@ -174,6 +195,13 @@ describe.skipIf(!works)("programs in the background", () => {
     const quick = await startOne("echo bye; exit 3");
     while (!String((await processes({ action: "list" })).output).includes("exit code 3")) await sleep(20);
     expect((await processes({ action: "output", id: quick })).output).toMatch(/exit code 3.*\nbye$/s);
+  });
+
+  test("label the turn where they have a network: what they fetch is read from files", async () => {
+    const labels = await Promise.all(
+      ["main", "web", "open"].map(async (agent) => (await run({ command: "true", background: true }, { agent })).labels),
+    );
+    expect(labels).toEqual([undefined, ["external"], ["external"]]);
   });
 
   test("are nobody else's: not another agent's, not another chat's", async () => {

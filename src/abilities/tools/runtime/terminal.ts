@@ -67,7 +67,12 @@ export function terminalTool({ workspaces, sandboxes, background }: RuntimeParts
       const plan = await planOf(sandboxes, context);
       if (stays) {
         const { id } = await background.start(context.agent.id, plan, command);
-        return { output: `Started as ${id}. See it with the process tool.`, told: { process: id, ...toldOf(plan) } };
+        return {
+          output: `Started as ${id}. See it with the process tool.`,
+          // Nobody sees when it has fetched something, and its files can be read at once.
+          ...(plan.network === "none" ? {} : { labels: ["external"] as const }),
+          told: { process: id, ...toldOf(plan) },
+        };
       }
       const told = throttled(context.progress);
       const end = await sandboxes.run(plan, { command, signal: context.signal, timeoutMs: timeout_s * 1_000, onOutput: told.add });
