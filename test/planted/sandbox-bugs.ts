@@ -270,4 +270,26 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
     to: "return !own.rules.some((rule) => rule.endsWith(` ${address}`));",
     tests: ["src/records/workspaces/sandbox/guarded-proxy.test.ts"],
   },
+  {
+    name: "terminal: an approval does not say that it is bound to a part of the files only",
+    file: `${TOOLS}/runtime/bound-files.ts`,
+    from: "if (!isWhole) found.set(",
+    to: "if (false) found.set(",
+    ...terminal,
+  },
+  {
+    name: "terminal: what a program in the background fetches does not label the turn",
+    file: `${TOOLS}/runtime/terminal.ts`,
+    from: 'plan.network === "none" ? {} : { labels: ["external"] as const }',
+    to: "{}",
+    ...terminal,
+  },
+  {
+    name: "without a sandbox, a command is waited for until all it has started is over",
+    file: `${ROOM}/program.ts`,
+    from: 'if (!tells) this.#child.once("exit", () => this.#endLeft());',
+    to: "",
+    ...sandbox,
+    filter: "in the background",
+  },
 ];

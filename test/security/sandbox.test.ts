@@ -161,6 +161,18 @@ describe("without a bubblewrap that works", () => {
   });
 });
 
+test.each(["sleep", "setsid sleep"])("`sandbox: none` does not wait for what a command leaves in the background (%s)", async (how) => {
+  const word = `60.${unique()}`;
+  const none = owner({ sandbox: { kind: "none", network: undefined } });
+  const end = await inside(`${how} ${word} & echo said`, { as: none });
+  try {
+    expect(end).toMatchObject({ code: 0, output: "said\n", ended: null });
+    if (how === "sleep") expect(await goneWithin(word, 2_000)).toBe(true);
+  } finally {
+    for (const pid of processesWith(word)) process.kill(Number(pid), "SIGKILL");
+  }
+});
+
 test("where bubblewrap works at all, our sandbox does", async () => {
   const bare = spawn("bwrap", ["--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"], { stdio: "ignore" });
   const code = await new Promise((resolve) => bare.on("error", () => resolve(null)).on("close", resolve));

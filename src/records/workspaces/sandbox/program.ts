@@ -64,6 +64,7 @@ export class Program {
         if (kept.bytes > limits.outputBytes) this.end("output");
         else onOutput(text);
       });
+    if (!tells) this.#child.once("exit", () => this.#endLeft());
     this.over = this.#wait();
     // Whoever is interested awaits it; nobody else is disturbed.
     this.over.catch(() => {});
@@ -101,7 +102,18 @@ export class Program {
     if (!this.#isRunning) return;
     const { pid } = this.#child;
     if (pid !== undefined) send(-pid, "SIGKILL");
-    // A pipe that is held open by what has left the group would keep us waiting.
+    this.#stopReading();
+  }
+
+  /** As in a sandbox: with the command ends what it left behind. */
+  #endLeft(): void {
+    if (this.#child.pid !== undefined) send(-this.#child.pid, "SIGKILL");
+    const timer = setTimeout(() => this.#stopReading(), GRACE_MS);
+    this.#child.once("close", () => clearTimeout(timer));
+  }
+
+  /** A pipe that is held open by what has left the group would keep us waiting. */
+  #stopReading(): void {
     for (const stream of [this.#child.stdout, this.#child.stderr]) stream?.destroy();
   }
 
