@@ -16,7 +16,7 @@ interface First {
 const NOTHING_ASKED: First = { id: "main", personality: "" };
 
 export async function init(options: InitOptions): Promise<number> {
-  const { hasConfig, initHome, takeKeyAt } = await import("../daemon/local-init.ts");
+  const { hasConfig, initHome, takeKeyAt, whoAnswersAt } = await import("../daemon/local-init.ts");
   // Before anything is made: a key that is not accepted leaves no trace.
   const taken = options.provider === undefined ? null : await takeKeyAt(options, options.provider, await givenKey(options.provider));
   const asks = options.yes !== true && options.json !== true && process.stdin.isTTY === true && !hasConfig(options);
@@ -34,9 +34,11 @@ export async function init(options: InitOptions): Promise<number> {
   }
   print(harmless(made.length === 0 ? `${home} is set up already; nothing was changed` : `${bold(home)} is ready; made ${made.join(", ")}`));
   if (key.key !== undefined) print(harmless(`  key      accepted by ${options.provider}, and saved in ${key.key}`));
+  const model = await whoAnswersAt(options, agent);
+  const how = model === "offline/demo" ? ", a script; `guildhall init --provider anthropic` for a real one" : "";
   print(
     harmless(
-      `  agent    ${agent}\n  config   ${config}\n  next     guildhall chat · guildhall start · guildhall agents add coder --tools coding`,
+      `  agent    ${agent}\n  model    ${model}${how}\n  config   ${config}\n  next     guildhall chat · guildhall start · guildhall agents add coder --tools coding`,
     ),
   );
   return 0;

@@ -6,7 +6,7 @@ import { providerSpecs } from "../abilities/models/providers/provider-specs.ts";
 import { agentId, defaultAgentOf } from "../contract/config.ts";
 import { Failure } from "../kernel/failure.ts";
 import { makeAgentHome } from "../records/agents/agent-home.ts";
-import { defaultModelOf, wantsLocalModel } from "../records/agents/default-models.ts";
+import { defaultModelOf, defaultModels, wantsLocalModel } from "../records/agents/default-models.ts";
 import { configJsonSchema } from "../settings/config-json-schema.ts";
 import { configFileOf } from "../settings/edit-config.ts";
 import { homeOf, type Whereabouts } from "../settings/home.ts";
@@ -55,6 +55,15 @@ export async function modelsAt(
   const settings = loadSettings(where, process.env);
   const keyed = KEYED_PROVIDERS.filter((provider) => settings.modelKeys.keys[provider] !== undefined);
   return { keyed, local: wantsLocalModel(settings) ? await findLocalModel(settings) : null };
+}
+
+/** Who answers for an agent as things are, a model on this machine included. */
+export async function whoAnswersAt(where: Whereabouts, agent: string): Promise<string> {
+  const settings = loadSettings(where, process.env);
+  const { agents, model } = settings.config;
+  const [named = null] = [agents[agent]?.model ?? model ?? []].flat();
+  const local = named === null && wantsLocalModel(settings) ? await findLocalModel(settings) : null;
+  return named ?? local?.name ?? defaultModels(settings)[0];
 }
 
 /** Asks the provider, where the config says it is. */

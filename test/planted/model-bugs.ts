@@ -121,7 +121,7 @@ export const MODEL_BUGS: readonly PlantedBug[] = [
   {
     name: "answers that always break off are no failures of their provider",
     file: RESILIENT,
-    from: "if (undecided) breaker.answers();",
+    from: "if (undecided) breaker.answers(isProbe);",
     to: "if (undecided) breaker.succeeded();",
     ...PATIENT,
   },
@@ -194,5 +194,19 @@ export const MODEL_BUGS: readonly PlantedBug[] = [
     from: "hasNext ||= one.failure === null;",
     to: "hasNext = true;",
     tests: ["src/abilities/models/configured-models.test.ts"],
+  },
+  {
+    name: "a key goes out with the space that was pasted around it",
+    file: "src/abilities/models/providers/provider-specs.ts",
+    from: "trimmed(written?.api_key) ?? usual",
+    to: "written?.api_key ?? usual",
+    tests: ["src/abilities/models/configured-models.test.ts"],
+  },
+  {
+    name: "a provider that has opened the breaker closes it with a straggler's first word",
+    file: "src/abilities/models/breaker.ts",
+    from: "if (isProbe) this.#close();",
+    to: "this.#close();",
+    ...PATIENT,
   },
 ];

@@ -42,6 +42,14 @@ test("a key that its provider accepts is saved for its owner alone, in the place
   expect(statSync(env()).mode & 0o777).toBe(0o600);
 });
 
+test("it is told who will answer, and how to get a real model where that is the script", async () => {
+  const before = await home.run(["init", "--yes"]);
+  expect(before.stdout).toMatch(/model {4}offline\/demo, .*guildhall init --provider/);
+  const after = await home.run(["init", "--yes", "--provider", "openai"], { input: `${KEY}\n` });
+  expect(after.stdout).toMatch(/model {4}openai\/\S+\n/);
+  expect(after.stdout).not.toContain("script");
+});
+
 test("a key that is not accepted, or cannot be checked, is not saved", async () => {
   const refused = await home.run(["init", "--yes", "--provider", "openai"], { input: "sk-wrong-key\n" });
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("not saved: openai does not accept it (401)")]);

@@ -43,14 +43,13 @@ export class Breaker {
   }
 
   /** Something comes: nobody has to wait until a long answer is whole. Whether it will be is not known yet. */
-  answers(): void {
-    this.#openUntil = null;
-    this.#probing = false;
+  answers(isProbe: boolean): void {
+    if (isProbe) this.#close();
   }
 
   /** The answer was whole. */
   succeeded(): void {
-    this.answers();
+    this.#close();
     this.#failures = 0;
     this.#restMs = REST_MS;
   }
@@ -68,5 +67,10 @@ export class Breaker {
   /** It was not the provider's doing: an attempt that was given up, or a request that nobody could serve. */
   undecided(isProbe: boolean): void {
     if (isProbe) this.#probing = false;
+  }
+
+  #close(): void {
+    this.#openUntil = null;
+    this.#probing = false;
   }
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { configSchema } from "../../contract/config.ts";
 import type { Model } from "../../kernel/model.ts";
+import { defaultModelOf } from "../../records/agents/default-models.ts";
 import { settingsWithoutFile } from "../../settings/load-settings.ts";
 import { modelKeysOf } from "../../settings/model-keys.ts";
 import { configuredModels, modelsOf } from "./configured-models.ts";
@@ -37,6 +38,14 @@ test("a key goes to its own provider, or to where that was moved, and to nobody 
   expect(["openai", "other", "second", "local", "ollama"].map(keyOf)).toEqual(["the-key", null, "other-key", "own", null]);
   expect(specs.get("local")?.type).toBe("openai-compatible");
   expect(specs.get("openai")?.type).toBe("openai");
+});
+
+test("a key is taken without the space around it, and one that no header can hold is said before anybody is asked", () => {
+  const keyed = (api_key: string) => settings({ providers: { local: { base_url: "http://127.0.0.1:1/v1", api_key } } });
+  expect(providerSpecs(keyed(" own\n")).get("local")?.apiKey?.reveal()).toBe("own");
+  expect(providerSpecs(keyed(" ")).get("local")?.apiKey).toBeNull();
+  for (const broken of ["one\ntwo", "schlüssel", "“quoted”"])
+    expect(() => modelsOf(keyed(broken)).resolve("local/m")).toThrow(expect.objectContaining({ code: "model.no_key" }));
 });
 
 test("a provider without an address cannot be used, and says what to write", () => {
@@ -82,6 +91,8 @@ test("prices: the config's, else those that are known; not what somebody else's 
   expect(priceOf?.("openai/gpt-5.4-mini-2026-03-17")).toEqual({ input: 0.75, output: 4.5, cachedInput: 0.075 });
   expect(priceOf?.("anthropic/claude-opus-4.6")).toEqual({ input: 5, output: 25, cachedInput: 0.5 });
   expect(priceOf?.("openrouter/anthropic/claude-sonnet-4.5")).toEqual({ input: 3, output: 15, cachedInput: 0.3 });
+  // Nobody who has only a key should meet a limit that cannot be counted.
+  for (const provider of ["openai", "anthropic", "google"] as const) expect(priceOf?.(defaultModelOf(provider))).not.toBeNull();
   // Neither is as cheap as the one whose name it begins with.
   for (const dear of ["openai/o3-pro", "openai/o3-deep-research"]) expect(priceOf?.(dear)?.output).toBeGreaterThan(30);
   expect(priceOf?.("offline/demo")).toEqual({ input: 0, output: 0, cachedInput: 0 });

@@ -86,6 +86,10 @@ function refuseUnusable(spec: ProviderSpec, id: string): void {
     throw new Failure("model.no_key", `model "${name}/${id}": there is no key for the provider "${name}"`, {
       hint: `Put ${keyNameOf(spec)}=… into .env in the home, or name another model.`,
     });
+  if (apiKey !== null && /[^\x20-\x7e]/.test(apiKey.reveal()))
+    throw new Failure("model.no_key", `model "${name}/${id}": the key for the provider "${name}" has signs in it that no key has`, {
+      hint: "Copy it again from the provider: it is one line of letters, digits and signs.",
+    });
 }
 
 /** Without the key itself: this stays in memory as long as the provider does. */

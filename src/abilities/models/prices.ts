@@ -60,6 +60,7 @@ const PRICES: Readonly<Record<string, Readonly<Record<string, readonly [input: n
     "gemini-3-pro": [2, 12, 0.2],
     "gemini-3.1-pro": [2, 12, 0.2],
     "gemini-3.8-flash": [0.75, 3.75, 0.075],
+    "gemini-flash-latest": [0.75, 3.75, 0.075],
   },
 };
 const FREE: ModelPrice = { input: 0, output: 0, cachedInput: 0 };

@@ -202,6 +202,7 @@ describe("the breaker", () => {
     expect(breaker.admit().isProbe).toBe(true);
     breaker.undecided(false);
     breaker.failed(false);
+    breaker.answers(false);
     expect(breaker.admit()).toMatchObject({ admitted: false, waitMs: 1_000 });
     breaker.failed(true);
     expect(breaker.admit()).toMatchObject({ admitted: false, waitMs: 10_000 });

@@ -71,7 +71,7 @@ export async function* resilientStream(
       let undecided = true;
       try {
         for await (const chunk of watched(parts, request, signal)) {
-          if (undecided) breaker.answers();
+          if (undecided) breaker.answers(isProbe);
           undecided = false;
           if (chunk.kind === "alive") continue;
           said ||= chunk.kind !== "usage";

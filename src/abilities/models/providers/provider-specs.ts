@@ -1,5 +1,5 @@
 import type { PROVIDER_TYPES } from "../../../contract/config.ts";
-import type { Secret } from "../../../contract/secret.ts";
+import { Secret } from "../../../contract/secret.ts";
 import type { Settings } from "../../../settings/load-settings.ts";
 import type { KeyedProvider } from "../../../settings/model-keys.ts";
 import { USUAL_KEYS } from "../../../settings/model-keys.ts";
@@ -51,10 +51,16 @@ export function providerSpecs({ config, modelKeys }: Pick<Settings, "config" | "
       const isElsewhere = written?.base_url !== undefined;
       // The usual key goes to its own provider, or where the operator has moved that provider; never to somebody else's address.
       const usual = isKeyed(type) && (!isElsewhere || name === type) ? modelKeys.keys[type] : undefined;
-      const apiKey = written?.api_key ?? usual ?? null;
+      const apiKey = trimmed(written?.api_key) ?? usual ?? null;
       return [name, { name, type, baseUrl, apiKey, needsKey: isKeyed(type) && !isElsewhere, isElsewhere }];
     }),
   );
+}
+
+/** As people paste it. Nothing but space is no key. */
+function trimmed(key: Secret | undefined): Secret | undefined {
+  const text = key?.reveal().trim() ?? "";
+  return text === "" ? undefined : new Secret(text);
 }
 
 /** What to set so that the provider answers. */
