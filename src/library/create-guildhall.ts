@@ -1,28 +1,8 @@
-import type { z } from "zod";
 import { ClientError } from "../client/client-error.ts";
-import type { configSchema } from "../contract/config.ts";
 import { ERRORS, type ErrorCode } from "../contract/errors.ts";
 import type { Run } from "../contract/wire.ts";
-import { checkOptions } from "./check-options.ts";
-import type { AnyTool } from "./define-tool.ts";
 import { GuildhallClient } from "./guildhall-client.ts";
-
-/** What stands in `guildhall.yaml`, as a value. */
-export type GuildhallConfig = z.input<typeof configSchema>;
-
-export interface GuildhallOptions {
-  /** The config itself, or the path of its file; without it, `guildhall.yaml` in the home. */
-  readonly config?: GuildhallConfig | string;
-  /** Where everything is kept; `$GUILDHALL_HOME` or `~/.guildhall` by default. */
-  readonly home?: string;
-  /** Tools of your program, under the same rules as the built-in ones. */
-  readonly tools?: readonly AnyTool[];
-  readonly host?: string;
-  /** By default what the config says; with a config that is a value and says nothing, a free one. */
-  readonly port?: number;
-  /** What is written to the error stream; `warn` by default. */
-  readonly log?: "debug" | "info" | "warn" | "error";
-}
+import { checkOptions, type GuildhallOptions } from "./options.ts";
 
 export interface AskOptions {
   /** Who speaks. Everybody has conversations of their own; `program` by default. */

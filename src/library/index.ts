@@ -1,6 +1,7 @@
 export { z } from "zod";
 export { ClientError as GuildhallError } from "../client/client-error.ts";
 export type { ErrorCode } from "../contract/errors.ts";
-export { type AskOptions, createGuildhall, type Guildhall, type GuildhallConfig, type GuildhallOptions } from "./create-guildhall.ts";
+export { type AskOptions, createGuildhall, type Guildhall } from "./create-guildhall.ts";
 export { type AnyTool, defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from "./define-tool.ts";
 export { GuildhallClient } from "./guildhall-client.ts";
+export type { GuildhallConfig, GuildhallOptions } from "./options.ts";

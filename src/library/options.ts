@@ -1,5 +1,24 @@
+import type { z } from "zod";
 import { ClientError } from "../client/client-error.ts";
-import type { GuildhallOptions } from "./create-guildhall.ts";
+import type { configSchema } from "../contract/config.ts";
+import type { AnyTool } from "./define-tool.ts";
+
+/** What stands in `guildhall.yaml`, as a value. */
+export type GuildhallConfig = z.input<typeof configSchema>;
+
+export interface GuildhallOptions {
+  /** The config itself, or the path of its file; without it, `guildhall.yaml` in the home. */
+  readonly config?: GuildhallConfig | string;
+  /** Where everything is kept; `$GUILDHALL_HOME` or `~/.guildhall` by default. */
+  readonly home?: string;
+  /** Tools of your program, under the same rules as the built-in ones. */
+  readonly tools?: readonly AnyTool[];
+  readonly host?: string;
+  /** By default what the config says; with a config that is a value and says nothing, a free one. */
+  readonly port?: number;
+  /** What is written to the error stream; `warn` by default. */
+  readonly log?: "debug" | "info" | "warn" | "error";
+}
 
 const LOG = ["debug", "info", "warn", "error"];
 const isText = (value: unknown): boolean => typeof value === "string" && value !== "";
