@@ -209,4 +209,11 @@ export const MODEL_BUGS: readonly PlantedBug[] = [
     to: "this.#close();",
     ...PATIENT,
   },
+  {
+    name: "calls by the same id are looked through one by one",
+    file: "src/abilities/models/providers/to-prompt.ts",
+    from: "let count = this.#taken.get(plain) ?? 2;",
+    to: "let count = 2;",
+    tests: ["src/abilities/models/providers/to-prompt.test.ts"],
+  },
 ];

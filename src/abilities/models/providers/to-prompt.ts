@@ -133,7 +133,8 @@ function filePart({ mediaType, data }: Image) {
  * an id of its own that everybody takes.
  */
 class CallIds {
-  readonly #taken = new Set<string>();
+  /** With the number that the next one of the same name gets: a long conversation may have thousands of them. */
+  readonly #taken = new Map<string, number>();
   readonly #open = new Map<string, string[]>();
 
   /** Results belong to the calls of the answer before them. */
@@ -144,8 +145,9 @@ class CallIds {
   of({ id }: ModelCall): string {
     const plain = id.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 60) || "call";
     let own = plain;
-    for (let count = 2; this.#taken.has(own); count++) own = `${plain}_${count}`;
-    this.#taken.add(own);
+    let count = this.#taken.get(plain) ?? 2;
+    for (; this.#taken.has(own); count++) own = `${plain}_${count}`;
+    this.#taken.set(plain, count).set(own, this.#taken.get(own) ?? 2);
     this.#open.set(id, [...(this.#open.get(id) ?? []), own]);
     return own;
   }
