@@ -190,7 +190,10 @@ test("a turn that takes too long is given up", async () => {
   node.start();
   await vi.waitFor(async () => {
     const events = await store.ledger.read(0, 1_000, ["run", run]);
-    expect(events.at(-1)).toMatchObject({ type: "turn.retried", data: { code: "model.failed", message: "no answer within 0.05 s" } });
+    expect(events.at(-1)).toMatchObject({
+      type: "turn.failed",
+      data: { code: "turn.too_long", message: "the turn did not end within 0.05 s" },
+    });
   });
   await node.stop(1_000);
   await store.transact("clear", (tx) => tx.run`delete from work`);

@@ -163,6 +163,7 @@ export const ERRORS = {
     "Ask for a public http or https address; the operator may list others under `web.private_hosts`.",
   ),
   "turn.too_many_steps": entry(422, 1, "caller", "never", "Ask for less at once, or raise `max_steps`."),
+  "turn.too_long": entry(504, 1, "caller", "never", "Ask for less at once; what was done so far stays done."),
   "turn.repeating": entry(
     422,
     1,

@@ -84,7 +84,8 @@ export interface Daemon {
 
 const DUE_AT_ONCE = 100;
 const LEASE_MS = 15_000;
-const TURN_MS = 10 * 60_000;
+/** Models and tools have limits of their own; this one is for a turn that never comes to an end. */
+const TURN_MS = 2 * 60 * 60_000;
 const GRACE_MS = 5_000;
 const STOP_MS = 8_000;
 

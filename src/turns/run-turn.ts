@@ -124,7 +124,8 @@ async function settleOne(
   steps: readonly Step[],
   held: boolean,
 ): Promise<Settled> {
-  const repetition = record?.result ? "fine" : repetitionOf(call, steps);
+  const mayRepeat = record?.result || turn.calls.tools.get(call.tool)?.polls;
+  const repetition = mayRepeat ? "fine" : repetitionOf(call, steps);
   if (repetition === "stopped") throw new Failure("turn.repeating", `the model made the same call of ${call.tool} again and again`);
   const { emit } = turn;
   if (!record?.result && !held) emit({ kind: "call", place, tool: call.tool, args: short(turn.callParts.redaction.text(call.args)) });

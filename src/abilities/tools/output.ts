@@ -1,4 +1,5 @@
 import { messageOf } from "../../kernel/failure.ts";
+import type { Image } from "../../kernel/model.ts";
 import type { Redaction } from "../../kernel/redact.ts";
 import type { CallContext } from "./tool.ts";
 
@@ -28,4 +29,17 @@ function written(output: unknown): string {
   } catch (error) {
     return `[what it answered cannot be shown: ${messageOf(error).split("\n", 1)[0]}]`;
   }
+}
+
+/** What a model is shown of one call in pictures, in characters of base64. */
+const MAX_IMAGES = 10;
+const MAX_IMAGE_CHARACTERS = 8 * 1024 * 1024;
+
+/** The first ones that are not too large, one by one and together. */
+export function bearableImages(images: readonly Image[]): Image[] {
+  let left = MAX_IMAGE_CHARACTERS;
+  return images.slice(0, MAX_IMAGES).filter(({ data }) => {
+    left -= data.length;
+    return left >= 0;
+  });
 }

@@ -13,7 +13,7 @@ import type { CallRecord, CallResult, NewCall } from "../../records/journal/call
 import { inWords } from "./in-words.ts";
 import { labelRule } from "./label-rule.ts";
 import { made, within } from "./make-call.ts";
-import { type Spill, shownOutput } from "./output.ts";
+import { bearableImages, type Spill, shownOutput } from "./output.ts";
 import type { CallContext, Tool, ToolOutcome } from "./tool.ts";
 
 export interface CallParts {
@@ -130,11 +130,12 @@ async function make(
     // A program's tool may answer anything.
     const outcome: ToolOutcome = typeof made === "object" && made !== null ? made : { output: made };
     const text = await shownOutput(outcome.output, parts.redaction, (whole) => spill(context, whole));
+    const images = bearableImages(outcome.images ?? []);
     return {
       result: {
         text,
         failed: outcome.failed ?? false,
-        ...(outcome.images?.length ? { images: outcome.images } : {}),
+        ...(images.length > 0 ? { images } : {}),
         ...(outcome.ends === undefined ? {} : { ends: parts.redaction.text(outcome.ends) }),
       },
       ...(outcome.labels ? { labels: outcome.labels } : {}),

@@ -59,6 +59,8 @@ export interface Tool {
   readonly offer?: Offer;
   readonly effect: Effect;
   readonly timeoutMs: number;
+  /** Asking again is how it is used: the same call many times in a row is no sign of a model that goes round in circles. */
+  readonly polls?: boolean;
   /** It acts on the world outside the house or for good: with `external` in the turn a person is asked first. */
   readonly consequential: boolean | ((context: Pick<CallContext, "agent" | "revision">, args: unknown) => boolean);
   /** It can carry words out of the house: with `secret` in the turn a person is asked first. */
@@ -91,6 +93,7 @@ interface Common<Schema extends z.ZodObject> {
   readonly timeoutMs?: number;
   readonly consequential?: Tool["consequential"];
   readonly egress?: Tool["egress"];
+  readonly polls?: boolean;
   boundTo?(args: z.output<Schema>, context: CallContext): Promise<unknown>;
 }
 
@@ -123,6 +126,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
     timeoutMs: definition.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     consequential: definition.consequential ?? false,
     egress: definition.egress ?? false,
+    polls: definition.polls ?? false,
     parse: (args) => parsed(name, parameters, args),
     ...(definition.boundTo ? { boundTo: definition.boundTo as NonNullable<Tool["boundTo"]> } : {}),
     ...(run ? { run: async (args, context) => run(args as z.output<Schema>, context) } : {}),

@@ -49,7 +49,7 @@ export function takeTurn(parts: TurnParts): Handler {
       // Handed back, taken over or stopped: somebody else has the last word, and this one has nothing more to say.
       if (lost.aborted || stopped.aborted || isFailure(error, "fence.stale")) return;
       const failure = timeUp.aborted
-        ? new Failure("model.failed", `no answer within ${parts.turnMs / 1000} s`, { cause: error })
+        ? new Failure("turn.too_long", `the turn did not end within ${parts.turnMs / 1000} s`, { cause: error })
         : asFailure(error);
       await failTurn(store, item, run, failure, cause);
     } finally {

@@ -99,6 +99,7 @@ export function contextTools({ store, pools }: ContextToolParts): Tool[] {
     }),
     defineTool({
       name: "context_watch",
+      polls: true,
       description:
         "Wait until an entry of the shared memory is another than you have read or written in this turn, and read it. Comes back with `changed: false` when nothing has happened in time.",
       parameters: z.strictObject({

@@ -86,6 +86,7 @@ export function agreementTools(parts: AgreementToolParts): Tool[] {
     }),
     defineTool({
       name: "proposal_check",
+      polls: true,
       description:
         "How a proposal stands: what it says, who has voted, whether it was agreed. Without an id: the open ones that concern you.",
       parameters: z.strictObject({ id: identifier.optional() }),

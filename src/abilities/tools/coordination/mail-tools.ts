@@ -37,6 +37,7 @@ export function mailTools(parts: MailParts): Tool[] {
     }),
     defineTool({
       name: "mail_read",
+      polls: true,
       description:
         "Take your mail; what has come before your turn began was shown to you at its beginning. Do what is to be done, then mail_ack each one: what you do not ack in time comes again. With an id: look at one mail that you were shown or have sent, all of it.",
       parameters: z.strictObject({

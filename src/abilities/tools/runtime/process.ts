@@ -15,6 +15,7 @@ const parameters = z.strictObject({
 export function processTool({ workspaces, background }: RuntimeParts): Tool {
   return defineTool({
     name: "process",
+    polls: true,
     description: "See and end programs that you have started with terminal in the background.",
     parameters,
     // Ending what has ended is the same; and none of it outlives the daemon.
