@@ -1,15 +1,19 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { kindOf } from "../src/abilities/tools/files/file-search.ts";
+import { fileSearchTool, kindOf } from "../src/abilities/tools/files/file-search.ts";
 import { fileTools } from "../src/abilities/tools/files/file-tools.ts";
+import { SearchAside } from "../src/abilities/tools/files/search-aside.ts";
 import { createSpill } from "../src/abilities/tools/spill.ts";
 import type { Tool, ToolOutcome } from "../src/abilities/tools/tool.ts";
 import { systemClock } from "../src/kernel/clock.ts";
 import { isFailure } from "../src/kernel/failure.ts";
 import { idSource } from "../src/kernel/ids.ts";
 import { systemRandom } from "../src/kernel/random.ts";
+import { WORKSPACE_LIMITS } from "../src/records/workspaces/roots.ts";
 import { Workspaces } from "../src/records/workspaces/workspaces.ts";
 import { type CalledFrom, ToolCaller } from "./tool-caller.ts";
 
@@ -206,6 +210,14 @@ describe("editing", () => {
   });
 });
 
+test("telling the nearest lines takes no time that others need", async () => {
+  const line = (seed: number): string => createHash("sha512").update(String(seed)).digest("hex").padEnd(200, "x");
+  writeFileSync(own("lines.txt"), Array.from({ length: 5_000 }, (_, index) => line(index)).join("\n"));
+  const began = performance.now();
+  expect(await refusal("file_edit", { path: "lines.txt", old: `${line(4_321).slice(5)}#####`, new: "" })).toContain("4322\t");
+  expect(performance.now() - began).toBeLessThan(2_000);
+});
+
 describe("searching", () => {
   beforeEach(() => {
     mkdirSync(own("src", "deep"), { recursive: true });
@@ -247,6 +259,43 @@ describe("searching", () => {
   ])("%s is meant for %s", (pattern, kind) => expect(kindOf(pattern)).toBe(kind));
 
   test("refuses what is neither", () => expect(() => kindOf("(")).toThrow("neither"));
+
+  test("folders that are left out are not walked through, however much they hold", async () => {
+    const small = await Workspaces.of(home, {
+      clock: systemClock,
+      newId: idSource(systemClock, systemRandom),
+      limits: { ...WORKSPACE_LIMITS, walkEntries: 40 },
+    });
+    for (let index = 0; index < 100; index++) writeFileSync(own("node_modules", `${index}.ts`), "TODO never\n");
+    const tool = fileSearchTool(small);
+    const { output } = await (tool.run as NonNullable<Tool["run"]>)(tool.parse({ pattern: "TODO", path: "." }), caller.context());
+    expect(output).toBe("src/a.ts:2: // TODO: more\nsrc/deep/b.ts:1: TODO later\nshared/docs/guide.md:1: TODO: write");
+  });
+
+  test("files that take long to be read are not read for ever, nor after a stop", async () => {
+    // For each of them all names in the workspace are looked at.
+    for (let index = 0; index < 1_000; index++) writeFileSync(own(`z${index}`), "");
+    for (let index = 0; index < 200; index++) {
+      writeFileSync(own("src", `one${index}`), "TODO");
+      linkSync(own("src", `one${index}`), own(`zz${index}`));
+    }
+    const tool = fileSearchTool(workspaces, 500);
+    const run = tool.run as NonNullable<Tool["run"]>;
+    const began = performance.now();
+    const { output } = await run(tool.parse({ pattern: "nowhere", path: "src" }), caller.context());
+    expect(output).toContain("[not everything was looked at");
+    const stop = AbortSignal.timeout(100);
+    await expect(run(tool.parse({ pattern: "nowhere", path: "src" }), caller.context({}, stop))).rejects.toThrow();
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
+  test("a search that fails after nobody waits for it any more harms nobody", async () => {
+    const search = new SearchAside(1);
+    const order = { kind: "contents" as const, pattern: "(", files: [{ path: "a", text: "a" }], limit: 1 };
+    await expect(search.look(order, new AbortController().signal)).rejects.toMatchObject({ code: "tool.timed_out" });
+    await sleep(1_000);
+    await search.close();
+  });
 
   test("a pattern that never ends is ended, and the daemon answers meanwhile", async () => {
     writeFileSync(own("evil.txt"), `${"a".repeat(60)}!\n`);

@@ -292,4 +292,32 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
     ...sandbox,
     filter: "in the background",
   },
+  {
+    name: "files: telling the nearest lines measures every line",
+    file: `${TOOLS}/files/file-edit.ts`,
+    from: "const MEASURED_LINES = 40;",
+    to: "const MEASURED_LINES = 5_000;",
+    ...files,
+  },
+  {
+    name: "files: a search goes on reading for ever",
+    file: `${TOOLS}/files/file-search.ts`,
+    from: "!context.signal.aborted && performance.now() < until",
+    to: "true",
+    ...files,
+  },
+  {
+    name: "files: a search walks through what it leaves out",
+    file: `${TOOLS}/files/file-search.ts`,
+    from: 'return "past";',
+    to: "return true;",
+    ...files,
+  },
+  {
+    name: "files: a search that fails too late ends the daemon",
+    file: `${TOOLS}/files/search-aside.ts`,
+    from: 'this.#worker.on("error", () => {});',
+    to: "",
+    ...files,
+  },
 ];

@@ -16,6 +16,9 @@ export interface WalkBudget {
   readonly depth: number;
 }
 
+/** Go on, do not, or go on past what is in this folder. */
+export type Onward = boolean | "past";
+
 /**
  * Everything below, by name, folders before what is in them, through no link. `visit` answers whether to go on.
  * False: not all was seen.
@@ -23,14 +26,18 @@ export interface WalkBudget {
 export async function walkBelow(
   directory: Directory,
   budget: WalkBudget,
-  visit: (found: Found) => Promise<boolean>,
+  visit: (found: Found) => Promise<Onward>,
   components: readonly string[] = [],
 ): Promise<boolean> {
   const { entries, all } = await within(directory, budget);
-  for (const { name, kind } of entries) if (!(await visit({ directory, name, kind, components: [...components, name] }))) return false;
-  const folders = entries.filter(({ kind }) => kind === "directory");
+  const folders: string[] = [];
+  for (const { name, kind } of entries) {
+    const onward = await visit({ directory, name, kind, components: [...components, name] });
+    if (onward === false) return false;
+    if (onward === true && kind === "directory") folders.push(name);
+  }
   if (!all || (components.length >= budget.depth && folders.length > 0)) return false;
-  for (const { name } of folders) {
+  for (const name of folders) {
     try {
       if (!(await during(directory.directory(name), (inner) => walkBelow(inner, budget, visit, [...components, name])))) return false;
     } catch (error) {

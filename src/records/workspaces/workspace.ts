@@ -4,7 +4,7 @@ import type { LinkSearch } from "./hard-links.ts";
 import { type FileContent, type Part, readFile } from "./read-file.ts";
 import { about, refuseKind } from "./refusals.ts";
 import { namedBy, type Root, SHARED, type WorkspaceParts } from "./roots.ts";
-import { type Found, removeTree, walkBelow } from "./walk.ts";
+import { type Found, type Onward, removeTree, walkBelow } from "./walk.ts";
 import { descend, findFile, type Making } from "./way-down.ts";
 import { quoted, usableName } from "./workspace-path.ts";
 import { isPartial, removeAbandoned, type Written, writeFile } from "./write-file.ts";
@@ -134,7 +134,7 @@ export class Workspace {
   }
 
   /** Everything below a path, shared folders last. `visit` answers whether to go on; `more`: not everything was visited. */
-  walk(path: string, visit: (visited: Visited) => Promise<boolean>): Promise<{ readonly more: boolean }> {
+  walk(path: string, visit: (visited: Visited) => Promise<Onward>): Promise<{ readonly more: boolean }> {
     return about(path, async () => {
       const { own, shared, limits } = this.#parts;
       const named = namedBy(path, this.#parts);
@@ -142,7 +142,7 @@ export class Workspace {
       const below = async (root: Root, components: readonly string[], prefix: readonly string[]): Promise<boolean> =>
         this.#reach(root, components, path, (start, top) =>
           walkBelow(start, budget, (found) => {
-            if (root === own && prefix.length === 0 && found.components[0] === SHARED && shared.size > 0) return Promise.resolve(true);
+            if (root === own && prefix.length === 0 && found.components[0] === SHARED && shared.size > 0) return Promise.resolve("past");
             return visit(this.#visited(top, found, [...prefix, ...found.components].join("/")));
           }),
         );

@@ -64,20 +64,43 @@ function replaced(path: string, content: string, old: string, replacement: strin
 
 const COMPARED_LINES = 5_000;
 const COMPARED_CHARACTERS = 200;
+/** Measuring how far apart two lines are takes long: only for those that have most in common. */
+const MEASURED_LINES = 40;
 const SHOWN = 3;
 
 /** The lines that are most like the first line of what was looked for. */
 function nearestTo(content: string, old: string): string {
   const wanted = firstLine(old).slice(0, COMPARED_CHARACTERS);
+  const threes = threesOf(wanted);
   const scored = content
-    .split("\n")
-    .slice(0, COMPARED_LINES)
-    .map((line, index) => ({ line, number: index + 1, distance: distanceOf(line, wanted) }))
+    .split("\n", COMPARED_LINES)
+    .map((line, index) => ({ line, number: index + 1, trimmed: line.trim().slice(0, COMPARED_CHARACTERS) }))
+    .map((one) => ({ ...one, common: commonOf(one.trimmed, wanted, threes) }))
+    .sort((a, b) => b.common - a.common || a.number - b.number)
+    .slice(0, MEASURED_LINES)
+    .map((one) => ({ ...one, distance: distanceOf(one.trimmed, wanted) }))
     .filter(({ distance }) => distance <= Math.max(2, wanted.length / 2))
     .sort((a, b) => a.distance - b.distance || a.number - b.number)
     .slice(0, SHOWN);
   if (scored.length === 0) return "no line of it is like the first line of that text";
   return `the nearest lines are\n${scored.map(({ line, number }) => `${number}\t${line.slice(0, COMPARED_CHARACTERS)}`).join("\n")}\n`;
+}
+
+/** Every three characters that follow each other. */
+function threesOf(text: string): Set<string> {
+  return new Set(Array.from({ length: Math.max(0, text.length - 2) }, (_, index) => text.slice(index, index + 3)));
+}
+
+function commonOf(line: string, wanted: string, threes: ReadonlySet<string>): number {
+  if (holdsOther(line, wanted)) return Number.POSITIVE_INFINITY;
+  // A short line cannot have much in common with anything: as near as it could be counts too.
+  let common = -Math.abs(line.length - wanted.length) / 1_000;
+  for (let at = 0; at + 3 <= line.length; at++) if (threes.has(line.slice(at, at + 3))) common++;
+  return common;
+}
+
+function holdsOther(line: string, wanted: string): boolean {
+  return line.includes(wanted) || (line.length > 3 && wanted.includes(line));
 }
 
 function firstLine(text: string): string {
@@ -90,9 +113,5 @@ function firstLine(text: string): string {
 }
 
 function distanceOf(line: string, wanted: string): number {
-  const trimmed = line.trim().slice(0, COMPARED_CHARACTERS);
-  if (trimmed.includes(wanted) || (trimmed.length > 3 && wanted.includes(trimmed))) return 0;
-  // Far apart in length is far apart: most lines need no closer look.
-  const apart = Math.abs(trimmed.length - wanted.length);
-  return apart > wanted.length / 2 ? Number.POSITIVE_INFINITY : editDistance(trimmed, wanted);
+  return holdsOther(line, wanted) ? 0 : editDistance(line, wanted);
 }

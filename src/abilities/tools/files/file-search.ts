@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Failure, isFailure } from "../../../kernel/failure.ts";
 import { Turnstile } from "../../../records/workspaces/turnstile.ts";
+import type { Onward } from "../../../records/workspaces/walk.ts";
 import type { Visited } from "../../../records/workspaces/workspace.ts";
 import type { Workspaces } from "../../../records/workspaces/workspaces.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../tool.ts";
@@ -11,6 +12,8 @@ import { workspaceOf } from "./workspace-of.ts";
 /** Searches at once: each has a thread. */
 const AT_ONCE = 2;
 const TIME_MS = 3_000;
+/** For finding and reading the files; what was found until then is told. */
+const READING_MS = 15_000;
 const MAX_HITS = 200;
 const MAX_FILE_BYTES = 2 * 1024 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -28,7 +31,7 @@ const parameters = z.strictObject({
   path: z.string().min(1).max(4_096).default(".").describe("The folder or file to look in."),
 });
 
-export function fileSearchTool(workspaces: Workspaces): Tool {
+export function fileSearchTool(workspaces: Workspaces, readingMs = READING_MS): Tool {
   const turnstile = new Turnstile(AT_ONCE);
   return defineTool({
     name: "file_search",
@@ -38,6 +41,8 @@ export function fileSearchTool(workspaces: Workspaces): Tool {
     effect: "pure",
     run: async ({ pattern, path }, context) =>
       turnstile.pass(async () => {
+        const until = performance.now() + readingMs;
+        const goesOn = (): boolean => !context.signal.aborted && performance.now() < until;
         const kind = kindOf(pattern);
         const search = new SearchAside(TIME_MS);
         const hits: Found[] = [];
@@ -48,10 +53,11 @@ export function fileSearchTool(workspaces: Workspaces): Tool {
           return hits.length < MAX_HITS;
         };
         try {
-          isWhole = await inBatches(workspaceOf(workspaces, context), path, kind, look);
+          isWhole = await inBatches(workspaceOf(workspaces, context), path, kind, look, goesOn);
         } finally {
           await search.close();
         }
+        context.signal.throwIfAborted();
         return outcomeOf(pattern, kind, hits.slice(0, MAX_HITS), isWhole);
       }),
   });
@@ -84,6 +90,7 @@ async function inBatches(
   path: string,
   kind: SearchOrder["kind"],
   look: (files: readonly SearchedFile[]) => Promise<boolean>,
+  goesOn: () => boolean,
 ): Promise<boolean> {
   let batch: SearchedFile[] = [];
   let batchBytes = 0;
@@ -94,8 +101,10 @@ async function inBatches(
     batchBytes = 0;
     return files.length === 0 || (await look(files));
   };
-  const visit = async (file: Pick<Visited, "path" | "kind" | "read">): Promise<boolean> => {
-    if (file.kind !== "file" || isLeftOut(file.path, path)) return true;
+  const visit = async (file: Pick<Visited, "path" | "kind" | "read">): Promise<Onward> => {
+    if (!goesOn()) return false;
+    if (isLeftOut(file.path, path)) return "past";
+    if (file.kind !== "file") return true;
     const text = kind === "names" ? "" : await readable(file);
     if (text === undefined) return true;
     batch.push({ path: file.path, text });

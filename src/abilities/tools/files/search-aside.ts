@@ -30,6 +30,8 @@ export class SearchAside {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: 128 },
     });
+    // It may fail when nobody waits for it any more; an error that nobody listens to would end the daemon.
+    this.#worker.on("error", () => {});
     this.#left = milliseconds;
   }
 
@@ -46,13 +48,14 @@ export class SearchAside {
         const timer = setTimeout(slow, Math.max(1, this.#left));
         ended.signal.addEventListener("abort", () => clearTimeout(timer));
         signal.addEventListener("abort", () => reject(signal.reason as Error), { signal: ended.signal });
+        const failed = (error: Error): void => reject(new Failure("tool.failed", error.message));
         worker.once("message", resolve);
-        worker.once("error", (error) => reject(new Failure("tool.failed", error.message)));
+        worker.once("error", failed);
+        ended.signal.addEventListener("abort", () => worker.off("message", resolve).off("error", failed));
         worker.postMessage(order);
       });
     } finally {
       ended.abort();
-      worker.removeAllListeners();
       this.#left -= performance.now() - began;
     }
   }
