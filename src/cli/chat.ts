@@ -13,6 +13,7 @@ import { chatHistory } from "./chat-history.ts";
 import { type AskPerson, type Speaker, talkAtTerminal } from "./chat-lines.ts";
 import { ChatView } from "./chat-view.ts";
 import { type Connection, connect } from "./connect.ts";
+import { onInterrupt } from "./interrupts.ts";
 import { type GlobalOptions, harmless, print, say, sayError } from "./terminal.ts";
 
 export interface ChatOptions extends GlobalOptions {
@@ -47,6 +48,8 @@ class Conversation implements Speaker {
   #agent: string | null = null;
   /** What is being answered now: one, and a /stop beside it. */
   readonly #awaited = new Set<Awaited>();
+  /** The person does not want what is being answered. */
+  #interrupted = false;
 
   constructor(options: ChatOptions) {
     this.#options = options;
@@ -59,15 +62,16 @@ class Conversation implements Speaker {
 
   /** One message. Ctrl-C stops its turn; pressed again, it leaves. */
   async askOnce(message: string): Promise<number> {
-    const stop = (): void => {
-      process.once("SIGINT", () => process.exit(1));
-      this.interrupt().catch(() => process.exit(1));
-    };
-    process.once("SIGINT", stop);
+    const leave = (): never => process.exit(1);
+    const listenNoMore = onInterrupt(() => {
+      // Nothing was said yet.
+      if (this.#awaited.size === 0) leave();
+      this.interrupt().catch(leave);
+    });
     try {
       return await this.ask(message, process.stdin.isTTY === true ? askOnTerminal : null);
     } finally {
-      process.removeListener("SIGINT", stop);
+      listenNoMore();
     }
   }
 
@@ -94,6 +98,7 @@ class Conversation implements Speaker {
   }
 
   async interrupt(): Promise<void> {
+    this.#interrupted = true;
     for (const { client, runId } of this.#awaited)
       await new SessionsClient(client).stop(runId).catch((error: unknown) => {
         if (!(error instanceof ClientError) || error.code !== "run.over") throw error;
@@ -106,6 +111,7 @@ class Conversation implements Speaker {
   }
 
   async ask(text: string, askPerson: AskPerson | null): Promise<number> {
+    this.#interrupted = false;
     if (text.trim() === "") throw new ClientError("usage.wrong", "the message is empty");
     const message: NewMessage = {
       id: randomUUID(),
@@ -172,7 +178,8 @@ class Conversation implements Speaker {
     // A command that was refused has its answer; the error is for the exit code.
     if (run.status === "completed") return run.error === null ? 0 : 1;
     const code = (run.error && Object.hasOwn(ERRORS, run.error.code) ? run.error.code : "internal.bug") as ErrorCode;
-    sayError(run.error?.message ?? `the run is ${run.status}`, code);
+    if (code === "run.stopped" && this.#interrupted) say("(stopped)");
+    else sayError(run.error?.message ?? `the run is ${run.status}`, code);
     return 1;
   }
 }

@@ -86,7 +86,7 @@ class Demo {
       print(JSON.stringify({ ok: !failed, steps, entries, blame: Object.fromEntries(blames), ...home }));
       return failed ? 1 : 0;
     }
-    this.#show(`\n${bold("Who wrote what, and from what")}\n${versionsTable(entries, blames, process.stdout.columns ?? COLUMNS)}\n`);
+    this.#show(`\n${bold("Who wrote what, and from what")}\n${versionsTable(entries, blames, process.stdout.columns || COLUMNS)}\n`);
     const first = entries[0];
     const blame = first && blames.get(`${first.key}@${first.version}`);
     if (first && blame) this.#show(readersLine(first, blame));

@@ -2,6 +2,7 @@ import { ClientError } from "../client/client-error.ts";
 import { PoolsClient } from "../client/pools.ts";
 import type { Entry, EntryHead, Pool } from "../contract/pools.ts";
 import { connectRunning } from "./connect.ts";
+import { onInterrupt } from "./interrupts.ts";
 import { moment, table } from "./spans.ts";
 import { bold, type GlobalOptions, harmless, print, say } from "./terminal.ts";
 
@@ -73,7 +74,7 @@ export async function deleteEntry(name: string, key: string, options: GlobalOpti
 export async function watchPool(name: string, options: GlobalOptions & { readonly after?: number }): Promise<number> {
   const pools = await poolsFor(options);
   const stop = new AbortController();
-  process.once("SIGINT", () => stop.abort());
+  onInterrupt(() => stop.abort());
   process.once("SIGTERM", () => stop.abort());
   const after = options.after ?? (await pools.snapshot(name, { limit: 1 })).at;
   say(`watching ${harmless(name)} after event ${after}; Ctrl-C ends`);

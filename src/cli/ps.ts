@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { RunsClient } from "../client/runs.ts";
 import type { OpenRun, OpenRuns } from "../contract/runs.ts";
 import { connectRunning } from "./connect.ts";
+import { onInterrupt } from "./interrupts.ts";
 import { dollars } from "./money.ts";
 import { span, table } from "./spans.ts";
 import { bold, type GlobalOptions, harmless, oneLine, print } from "./terminal.ts";
@@ -26,7 +27,7 @@ export async function ps({ agent, watch, ...options }: PsOptions): Promise<numbe
     return 0;
   }
   const stop = new AbortController();
-  process.once("SIGINT", () => stop.abort());
+  onInterrupt(() => stop.abort());
   const clears = process.stdout.isTTY === true && !options.json;
   while (!stop.signal.aborted) {
     const seen = await look();
@@ -42,7 +43,18 @@ function inWords({ runs, total }: OpenRuns): string {
   const head = ["run", "agent", "state", "since", "answers", "tokens", "cost", "does"];
   const more = total > runs.length ? `\nand ${total - runs.length} more` : "";
   const [first, ...others] = table([head, ...runs.map((run) => rowOf(run, now))]).split("\n");
-  return [bold(first ?? ""), ...others].join("\n") + more;
+  return [bold(fitting(first ?? "")), ...others.map(fitting)].join("\n") + more;
+}
+
+function costOf(usage: OpenRun["usage"]): string {
+  if (usage === null || usage.unpriced === 0) return dollars(usage?.costUsd ?? 0);
+  return usage.costUsd === 0 ? "unknown" : `${dollars(usage.costUsd)} or more`;
+}
+
+/** A row that goes on in the next line is no row. */
+function fitting(line: string): string {
+  const { isTTY, columns } = process.stdout;
+  return isTTY && columns > 0 && line.length > columns ? `${line.slice(0, columns - 1).toWellFormed()}…` : line;
 }
 
 function rowOf({ id, agent, status, createdAt, startedAt, usage, calls, input, from }: OpenRun, now: number): string[] {
@@ -52,7 +64,6 @@ function rowOf({ id, agent, status, createdAt, startedAt, usage, calls, input, f
     call === undefined
       ? `${status === "running" ? "thinks about" : "is to answer"} ${oneLine(input, SHORT)} (${harmless(from)})`
       : `${call.state === "asked" ? "asks for" : "runs"} ${harmless(call.tool)} ${oneLine(call.args, SHORT)} ${span(now - call.since)}${others}`;
-  const unpriced = usage && usage.unpriced > 0 ? "+?" : "";
   return [
     id,
     harmless(agent),
@@ -60,7 +71,7 @@ function rowOf({ id, agent, status, createdAt, startedAt, usage, calls, input, f
     span(now - (startedAt ?? createdAt)),
     String(usage?.calls ?? 0),
     usage === null ? "0" : String(usage.inputTokens + usage.outputTokens),
-    usage === null ? "$0" : `${dollars(usage.costUsd)}${unpriced}`,
+    costOf(usage),
     does,
   ];
 }

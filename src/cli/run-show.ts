@@ -98,7 +98,16 @@ function totals(steps: readonly RunStep[]): string[] {
   }
   const unpriced = unknown === 0 ? "" : ` and ${unknown} of unknown price`;
   const calls = answers.reduce((count, step) => count + step.calls.length, 0);
-  return [row("in all", `${answers.length} answers, ${calls} calls, ${tokensInWords(sum)}, ${dollars(cost / 1e6)}${unpriced}`)];
+  return [
+    row(
+      "in all",
+      `${counted(answers.length, "answer")}, ${counted(calls, "call")}, ${tokensInWords(sum)}, ${dollars(cost / 1e6)}${unpriced}`,
+    ),
+  ];
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
 function row(name: string, text: string): string {

@@ -1,6 +1,7 @@
 import type { LedgerEvent } from "../contract/events.ts";
 import { ledgerEvent } from "../contract/wire.ts";
 import { connectRunning } from "./connect.ts";
+import { onInterrupt } from "./interrupts.ts";
 import { type GlobalOptions, harmless, oneLine, paint, print } from "./terminal.ts";
 
 interface TailOptions extends GlobalOptions {
@@ -17,7 +18,7 @@ const SHORT = 100;
 export async function tail({ after, last = LAST, subject, type, ...options }: TailOptions): Promise<number> {
   const client = await connectRunning(options);
   const stop = new AbortController();
-  process.once("SIGINT", () => stop.abort());
+  onInterrupt(() => stop.abort());
   const query = new URLSearchParams({
     ...(after === undefined ? { last: String(last) } : {}),
     ...(subject === undefined ? {} : { subject }),

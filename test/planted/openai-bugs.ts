@@ -162,4 +162,12 @@ export const OPENAI_BUGS: readonly PlantedBug[] = [
     tests: ["test/scenarios/demo.test.ts"],
     filter: "whoever interrupts it",
   },
+  {
+    name: "one press of Ctrl-C that is heard twice leaves the turn running",
+    file: "src/cli/interrupts.ts",
+    from: "const ECHO_MS = 500;",
+    to: "const ECHO_MS = -1;",
+    ...terminal,
+    filter: "Ctrl-C ends a single message|tail follows",
+  },
 ];

@@ -114,7 +114,7 @@ test("run show tells a turn from its message to its reply, with what it took", a
   expect(told.stdout).toContain("how many apples?");
   expect(told.stdout).toMatch(/· stock_count \{"thing":"apples"\} +\d+ ms\n +→ 7 apples/);
   expect(told.stdout).toContain("Seven apples.");
-  expect(told.stdout).toMatch(/in all +2 answers, 1 calls, 1010 in, 505 out, \$0\.00202/);
+  expect(told.stdout).toMatch(/in all +2 answers, 1 call, 1010 in, 505 out, \$0\.00202/);
   const { stdout } = await home.run(["run", "show", runId, "--json"]);
   const { run, steps } = JSON.parse(stdout) as RunSteps;
   expect(run).toMatchObject({ id: runId, status: "completed" });
@@ -179,6 +179,8 @@ test("tail follows events from a number on, and only those that are wanted", asy
     seen += data;
   });
   await vi.waitFor(() => expect(seen.trim().split("\n")).toHaveLength(2), { timeout: 10_000 });
+  // As a terminal does: to the launcher, which passes it on, and to the program itself.
+  child.kill("SIGINT");
   child.kill("SIGINT");
   expect(await new Promise((resolve) => child.once("exit", resolve))).toBe(0);
   expect(
@@ -188,6 +190,33 @@ test("tail follows events from a number on, and only those that are wanted", asy
       .map((line) => JSON.parse(line).type),
   ).toEqual(["turn.started", "turn.completed"]);
 });
+
+test("Ctrl-C ends a single message: its turn is stopped, however often the one press is heard", async () => {
+  model.play([withCall("stock_order"), "never said"]);
+  const child = spawn(process.execPath, [LAUNCHER, "chat", "-m", "order some", "--home", home.path]);
+  let told = "";
+  child.stderr.on("data", (data) => {
+    told += data;
+  });
+  const running = async (): Promise<string | undefined> => {
+    const { runs } = await api<{ runs: { id: string; calls: unknown[] }[] }>("/api/runs");
+    return runs.find(({ calls }) => calls.length > 0)?.id;
+  };
+  const runId = await vi.waitFor(
+    async () => {
+      const id = await running();
+      if (id === undefined) throw new Error("no call is made");
+      return id;
+    },
+    { timeout: 15_000, interval: 50 },
+  );
+  child.kill("SIGINT");
+  await sleep(20);
+  child.kill("SIGINT");
+  expect(await new Promise((resolve) => child.once("close", resolve))).toBe(1);
+  expect(told).toBe("(stopped)\n");
+  expect(await api<Run>(`/api/runs/${runId}`)).toMatchObject({ status: "failed", error: { code: "run.stopped" } });
+}, 30_000);
 
 test.skipIf(withoutTerminal)(
   "at a terminal: a call is one line, its output is seen while it runs, and Ctrl-C stops the turn and not the program",
@@ -200,7 +229,7 @@ test.skipIf(withoutTerminal)(
     screen.type("order some\r");
     await screen.shows(/· stock_order ringing/);
     screen.type("\x03");
-    await screen.shows(/stopped by operator/);
+    await screen.shows(/\(stopped\)/);
     model.play(["Still here."]);
     screen.type("are you there?\r");
     await screen.shows("Still here.");

@@ -1,0 +1,16 @@
+/** A terminal sends Ctrl-C to every process of a command, and the launcher passes on what it hears: the echo is not a second wish. */
+const ECHO_MS = 500;
+const KILLED_BY_SIGNAL = 130;
+
+/** Calls back at the first Ctrl-C; a second one ends the process at once. Answers how to listen no longer. */
+export function onInterrupt(first: () => void): () => void {
+  let pressed: number | undefined;
+  const listener = (): void => {
+    if (pressed !== undefined && performance.now() - pressed > ECHO_MS) process.exit(KILLED_BY_SIGNAL);
+    if (pressed !== undefined) return;
+    pressed = performance.now();
+    first();
+  };
+  process.on("SIGINT", listener);
+  return () => process.removeListener("SIGINT", listener);
+}
