@@ -320,4 +320,12 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
     to: "",
     ...files,
   },
+  {
+    name: "sandbox: a shared folder that was swapped meanwhile is shown",
+    file: `${ROOM}/bubblewrap-args.ts`,
+    from: "...(looks.length === 0 ? []",
+    to: "...(looks.length >= 0 ? []",
+    ...sandbox,
+    filter: "swapped for a link",
+  },
 ];

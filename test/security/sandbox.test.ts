@@ -9,14 +9,16 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { SharedPath } from "../../src/contract/config.ts";
@@ -247,6 +249,23 @@ describe.skipIf(!state.works)("files", () => {
     expect(readdirSync(docs)).toEqual(["guide.md"]);
     // No longer shared: the link to it goes too.
     expect(await said("ls -a")).not.toContain("shared");
+  });
+
+  test("a shared folder that is swapped for a link after it was looked at is not shown", async () => {
+    const team = join(home, "..", `guildhall-sandbox-team-${process.pid}`);
+    mkdirSync(join(team, "sub"), { recursive: true });
+    try {
+      const as = owner({ sharedPaths: [{ path: join(team, "sub"), mode: "ro" }] });
+      const plan = await sandboxes.plan(as, null, { configFile: null }, "none");
+      const run = () =>
+        sandboxes.run(plan, { command: "ls /shared/sub; echo ran", timeoutMs: 20_000, signal: new AbortController().signal });
+      expect(await run()).toMatchObject({ code: 0, output: "ran\n" });
+      renameSync(join(team, "sub"), join(team, "other"));
+      symlinkSync(relative(team, home), join(team, "sub"));
+      expect(await run()).toMatchObject({ code: 126, output: "/shared/sub was replaced meanwhile; try again\n" });
+    } finally {
+      rmSync(team, { recursive: true, force: true });
+    }
   });
 
   test("the kernel's settings cannot be written, though the administrator's number is behind the program", async () => {

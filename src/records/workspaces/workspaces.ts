@@ -109,10 +109,8 @@ export class Workspaces {
     const shared = await Promise.all(
       folders.map(async (folder): Promise<SharedMount[]> => {
         const { name, writable } = folder;
-        const path = await during(this.#sharedRoot(folder, owner.id, surroundings).open(), (held) => held.realPath()).catch(
-          () => undefined,
-        );
-        return path === undefined ? [] : [{ name, path, writable }];
+        const opened = this.#sharedRoot(folder, owner.id, surroundings).open();
+        return during(opened, async (held) => [{ name, path: await held.realPath(), identity: held.identity, writable }]).catch(() => []);
       }),
     );
     const own = await during(this.#openOwn(Workspaces.folderOf(owner, place)), async (held) => {

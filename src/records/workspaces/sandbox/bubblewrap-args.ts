@@ -108,6 +108,13 @@ export function sandboxEnvironment({ kind, network, workspace, env }: SandboxPla
 }
 
 /**
+ * Compares what was mounted with what was looked at, then becomes the rest of its arguments. Somebody who may write above a shared folder could
+ * have put a link in its place meanwhile.
+ */
+const AS_LOOKED_AT =
+  'while [ "$1" != -- ]; do if [ "$(stat -c %d:%i "$1")" != "$2" ]; then echo "$1 was replaced meanwhile; try again" >&2; exit 126; fi; shift 2; done; shift; exec "$@"';
+
+/**
  * What runs inside: with a guarded network through the forwarder, always within limits where the system can set them. Both streams are one, so
  * that they are read in the order they were written.
  */
@@ -116,9 +123,12 @@ export function insideArgs(
   shell: string,
   hasPrlimit: boolean,
   guard: OwnFiles["guard"],
+  shared: SandboxPlan["shared"],
   { processes, memoryBytes, fileBytes }: SandboxLimits,
 ): string[] {
+  const looks = shared.flatMap(({ name, identity }) => [`${SEEN_SHARED}/${name}`, identity]);
   return [
+    ...(looks.length === 0 ? [] : ["/bin/sh", "-c", AS_LOOKED_AT, "sh", ...looks, "--"]),
     ...(guard === null ? [] : [INSIDE.node, scriptInside(guard.script), INSIDE.socket, String(PROXY_PORT)]),
     ...(hasPrlimit
       ? ["prlimit", `--nproc=${processes}`, `--data=${memoryBytes}`, `--fsize=${fileBytes}`, "--core=0", "--nofile=4096"]

@@ -94,7 +94,7 @@ export class Bubblewrap {
     const bubblewrap = [
       this.#bubblewrap,
       ...["--args", "3", ...(filter ? ["--seccomp", "4"] : []), "--info-fd", String(pipes.length + 3), "--"],
-      ...insideArgs(command, system.shell, system.hasPrlimit, guard, this.limits),
+      ...insideArgs(command, system.shell, system.hasPrlimit, guard, plan.shared, this.limits),
     ];
     const wrapped = ["-c", INTO_GROUPS, "sh", ...groups, "--", ...bubblewrap];
     return { file: "/bin/sh", args: wrapped, env: { PATH: SYSTEM_PATH }, pipes, tells: true, inherited: this.inherited };

@@ -17,6 +17,8 @@ export interface SandboxPlan {
 export interface SharedMount {
   readonly name: string;
   readonly path: string;
+  /** Which folder it was when it was looked at: bubblewrap goes by the path, which may lead elsewhere by then. */
+  readonly identity: string;
   readonly writable: boolean;
 }
 
