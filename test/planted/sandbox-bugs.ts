@@ -328,4 +328,19 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
     ...sandbox,
     filter: "swapped for a link",
   },
+  {
+    name: "sandbox: a home below /usr is shown to programs",
+    file: `${ROOM}/sandboxes.ts`,
+    from: 'if (!real.startsWith("/usr/")) return;',
+    to: "if (real !== undefined) return;",
+    ...sandbox,
+    filter: "among the system's programs",
+  },
+  {
+    name: "sandbox: folders of other users are removed as the administrator",
+    file: `${ROOM}/scratch-folder.ts`,
+    from: "stats.uid === process.getuid?.()",
+    to: "stats.uid >= 0",
+    tests: ["src/records/workspaces/sandbox/scratch-folder.test.ts"],
+  },
 ];

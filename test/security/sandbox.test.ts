@@ -219,6 +219,21 @@ describe.skipIf(!state.works)("files", () => {
     rmSync(own("needle"));
   });
 
+  test("a home or a config file among the system's programs would be seen, and is refused", async () => {
+    const link = join(home, "linked.yaml");
+    symlinkSync("/usr/bin/env", link);
+    for (const configFile of ["/usr/local/etc/guildhall.yaml", link])
+      await expect(sandboxes.plan(owner(), null, { configFile }, "none"), configFile).rejects.toMatchObject({
+        code: "sandbox.unavailable",
+        message: expect.stringContaining("/usr"),
+      });
+    // Nothing is written where it is only said to be.
+    const there = Object.create(workspaces, { home: { value: "/usr/local/guildhall" } }) as Workspaces;
+    const misplaced = new Sandboxes(there, { newId, node: process.execPath });
+    opened.push(misplaced);
+    await expect(inside("true", { by: misplaced })).rejects.toMatchObject({ code: "sandbox.unavailable" });
+  });
+
   test("links out of the workspace lead nowhere", async () => {
     const { output } = await inside(
       `ln -sfn ${home} out; ln -sfn / top; ln -sfn ../../.. up; cat out/state.db top${home}/state.db up/state.db up/operator.token; ls top/root; rm out top up`,

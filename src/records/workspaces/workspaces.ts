@@ -61,6 +61,11 @@ export class Workspaces {
     return during(Directory.at(kind, real), async ({ identity }) => new Workspaces(kind, real, identity, options));
   }
 
+  /** Its real place. */
+  get home(): string {
+    return this.#home;
+  }
+
   get kind(): JailKind {
     return this.#kind;
   }

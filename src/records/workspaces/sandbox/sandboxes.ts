@@ -1,3 +1,4 @@
+import { realpath } from "node:fs/promises";
 import type { AgentConfig } from "../../../contract/config.ts";
 import type { Secret } from "../../../contract/secret.ts";
 import { Failure } from "../../../kernel/failure.ts";
@@ -49,6 +50,8 @@ export class Sandboxes {
     if (kind === "bubblewrap") {
       const state = await this.state();
       if (!state.works) throw new Failure("sandbox.unavailable", `programs cannot be run in a sandbox here: ${state.why}`);
+      await refuseShown("the home", this.#workspaces.home);
+      if (around.configFile !== null) await refuseShown("the config file", around.configFile);
     }
     const { own, shared } = await this.#workspaces.places(owner, place, around, kind === "bubblewrap");
     const env = Object.fromEntries(Object.entries(owner.env).map(([name, secret]) => [name, secret.reveal()]));
@@ -125,4 +128,13 @@ export class Sandboxes {
       hosts: () => null,
     };
   }
+}
+
+/** Every sandbox sees the system's programs, with whatever else lies among them. */
+async function refuseShown(what: string, path: string): Promise<void> {
+  const real = await realpath(path).catch(() => path);
+  if (!real.startsWith("/usr/")) return;
+  throw new Failure("sandbox.unavailable", `${what} lies below /usr, all of which programs in a sandbox can read`, {
+    hint: "Move it elsewhere, for example below /home, /srv or /var/lib.",
+  });
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -20,12 +20,18 @@ export async function scratchFolder(): Promise<string> {
   return folder;
 }
 
-/** Of processes that were killed. Others' cannot be removed, and are left. */
+/** Of processes that were killed. Others' are left: to remove them as the administrator, while they swap folders for links, is no good. */
 async function removeAbandoned(above: string): Promise<void> {
   for (const name of await readdir(above).catch(() => [])) {
     const pid = Number(NAME.exec(name)?.[1]);
-    if (pid > 0 && !isAlive(pid)) await rm(join(above, name), { recursive: true, force: true }).catch(() => {});
+    if (pid > 0 && !isAlive(pid) && (await isOurs(join(above, name))))
+      await rm(join(above, name), { recursive: true, force: true }).catch(() => {});
   }
+}
+
+async function isOurs(path: string): Promise<boolean> {
+  const stats = await lstat(path).catch(() => undefined);
+  return stats?.isDirectory() === true && stats.uid === process.getuid?.();
 }
 
 function isAlive(pid: number): boolean {
