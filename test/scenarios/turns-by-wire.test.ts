@@ -53,9 +53,8 @@ async function ask(
 }
 
 /** What the model was told of its calls, by call. */
-// biome-ignore lint/suspicious/noExplicitAny: what the wire carries
 const resultsIn = (request: SeenRequest | undefined): string[] =>
-  request?.body.messages.filter((one: any) => one.role === "tool").map((one: any) => one.content);
+  (request?.body.messages as { role: string; content: string }[]).filter(({ role }) => role === "tool").map(({ content }) => content);
 
 describe("a turn", () => {
   test("makes several calls one after another, and answers with what it has found", async () => {

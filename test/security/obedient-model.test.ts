@@ -45,9 +45,8 @@ afterAll(async () => {
 
 const inWorkspace = (path: string): string => join(home.path, "agents/main/workspace", path);
 const address = (): string => `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
-// biome-ignore lint/suspicious/noExplicitAny: what the wire carries
 const resultsIn = (request: SeenRequest | undefined): string[] =>
-  request?.body.messages.filter((one: any) => one.role === "tool").map((one: any) => one.content);
+  (request?.body.messages as { role: string; content: string }[]).filter(({ role }) => role === "tool").map(({ content }) => content);
 
 let messages = 0;
 async function begin(script: Script, agent = "main"): Promise<{ runId: string; from: number }> {
