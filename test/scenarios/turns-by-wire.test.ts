@@ -54,7 +54,9 @@ async function ask(
 
 /** What the model was told of its calls, by call. */
 const resultsIn = (request: SeenRequest | undefined): string[] =>
-  (request?.body.messages as { role: string; content: string }[]).filter(({ role }) => role === "tool").map(({ content }) => content);
+  ((request?.body.messages ?? []) as { role: string; content: string }[])
+    .filter(({ role }) => role === "tool")
+    .map(({ content }) => content);
 
 describe("a turn", () => {
   test("makes several calls one after another, and answers with what it has found", async () => {

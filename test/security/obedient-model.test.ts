@@ -46,7 +46,9 @@ afterAll(async () => {
 const inWorkspace = (path: string): string => join(home.path, "agents/main/workspace", path);
 const address = (): string => `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
 const resultsIn = (request: SeenRequest | undefined): string[] =>
-  (request?.body.messages as { role: string; content: string }[]).filter(({ role }) => role === "tool").map(({ content }) => content);
+  ((request?.body.messages ?? []) as { role: string; content: string }[])
+    .filter(({ role }) => role === "tool")
+    .map(({ content }) => content);
 
 let messages = 0;
 async function begin(script: Script, agent = "main"): Promise<{ runId: string; from: number }> {
