@@ -343,4 +343,11 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
     to: "stats.uid >= 0",
     tests: ["src/records/workspaces/sandbox/scratch-folder.test.ts"],
   },
+  {
+    name: "sandbox: one program has all names of its own looked up at once",
+    file: `${ROOM}/guarded-proxy.ts`,
+    from: "new Turnstile(1)",
+    to: "new Turnstile(64)",
+    tests: ["src/records/workspaces/sandbox/guarded-proxy.test.ts"],
+  },
 ];

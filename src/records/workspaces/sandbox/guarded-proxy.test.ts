@@ -87,6 +87,27 @@ test("public addresses of this machine are not reached, however they are written
   for (const other of ["93.184.216.35", "2606:2800:220:1::2"]) expect(mayReach(other, interfaces), other).toBe(true);
 });
 
+test("names are looked up one at a time, and no more once the program is over", async () => {
+  let [now, most, all] = [0, 0, 0];
+  const resolve = async (): Promise<string[]> => {
+    most = Math.max(most, ++now);
+    all++;
+    await sleep(100);
+    now--;
+    return [];
+  };
+  const slow = await guardedProxy(join(folder, "slow"), { resolve, mayReach: () => true });
+  for (let index = 0; index < 20; index++) {
+    const socket = connect(join(folder, "slow")).on("error", () => {});
+    socket.write(`CONNECT host${index}.example:443 HTTP/1.1\r\n\r\n`);
+  }
+  await sleep(250);
+  await slow.close();
+  await sleep(300);
+  expect(most).toBe(1);
+  expect(all).toBeLessThan(6);
+});
+
 test("what is no request to a proxy is refused in words", async () => {
   expect(await asked("GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")).toContain("expected http://<host>/");
 });

@@ -4,6 +4,7 @@ import { BlockList, connect, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { Duplex } from "node:stream";
 import { isPublicAddress } from "../../../kernel/public-address.ts";
+import { Turnstile } from "../turnstile.ts";
 
 const MAX_CONNECTIONS = 64;
 const MAX_HOSTS = 50;
@@ -46,6 +47,9 @@ class Refused extends Error {}
  */
 export async function guardedProxy(socketPath: string, rules: GuardRules): Promise<GuardedProxy> {
   const hosts = new Set<string>();
+  // The system looks up few names at a time, and slow ones would be in the way of everybody's, the models' included.
+  const lookups = new Turnstile(1);
+  let isClosed = false;
   const open = new Set<Duplex>();
   const keep = <Stream extends Duplex>(stream: Stream): Stream => {
     open.add(stream);
@@ -56,7 +60,7 @@ export async function guardedProxy(socketPath: string, rules: GuardRules): Promi
   const addressOf = async (host: string, port: number): Promise<string> => {
     if (hosts.size < MAX_HOSTS) hosts.add(`${host.slice(0, 253)}:${port}`);
     if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Refused("the address has no port");
-    const addresses = await rules.resolve(host).catch(() => []);
+    const addresses = await lookups.pass(() => (isClosed ? Promise.resolve([]) : rules.resolve(host).catch(() => [])));
     if (addresses.length === 0) throw new Refused(`${host} is not known`);
     const address = addresses.find((one) => rules.mayReach(one));
     if (address === undefined) throw new Refused(`${host} is not on the public internet; programs in the sandbox reach nothing else`);
@@ -127,6 +131,7 @@ export async function guardedProxy(socketPath: string, rules: GuardRules): Promi
   return {
     hosts,
     close: () => {
+      isClosed = true;
       for (const stream of open) stream.destroy();
       return new Promise((resolve) => server.close(() => resolve()));
     },
