@@ -62,7 +62,14 @@ describe.each(PLACES)("a turn that is being answered on %s", (_name, makePlace) 
     const { agents, running } = house;
     const models = modelRegistry([{ name: "test", model: () => model, models: () => [] }]);
     const turn = takeTurn({ ...turnParts(store, newId, folder), agents, models, running });
-    dispatcher = new Dispatcher({ queue: store.queue, owner: "here", handlers: { [TURN_WORK]: turn }, log: quiet, limit: () => 4, leaseMs });
+    dispatcher = new Dispatcher({
+      queue: store.queue,
+      owner: "here",
+      handlers: { [TURN_WORK]: turn },
+      log: quiet,
+      limit: () => 4,
+      leaseMs,
+    });
     dispatcher.start();
   }
 

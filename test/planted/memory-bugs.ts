@@ -56,8 +56,8 @@ export const MEMORY_BUGS: readonly PlantedBug[] = [
   {
     name: "a note that was forgotten twice makes room for two",
     file: MEMORY,
-    from: "if (mine === 0) throw",
-    to: "if (mine < 0) throw",
+    from: "const mine = await tx.get<{ pinned: number }>`update memories set body = '', hash = '', forgotten_at = now_ms()\n      where id = ${found.id} and forgotten_at is null returning pinned`;",
+    to: "const mine = await tx.get<{ pinned: number }>`update memories set body = '', hash = '', forgotten_at = now_ms()\n      where id = ${found.id} returning pinned`;",
     tests: ["test/contract/memory.test.ts"],
     filter: "of two who forget",
   },

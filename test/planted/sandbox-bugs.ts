@@ -133,18 +133,17 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
   {
     name: "sandbox: the guard lets private addresses through",
     file: `${ROOM}/guarded-proxy.ts`,
-    from: "mayReach: (address) => isPublicAddress(address) && !ownAddresses().has(address),",
-    to: 'mayReach: (address) => address !== "" || ownAddresses().has(address) || isPublicAddress(address),',
+    from: "if (!isPublicAddress(address)) return false;",
+    to: 'if (address === "" && !isPublicAddress(address)) return false;',
     ...sandbox,
     filter: "`guarded`: neither",
   },
   {
     name: "sandbox: the guard lets this machine's own address through",
     file: `${ROOM}/guarded-proxy.ts`,
-    from: "isPublicAddress(address) && !ownAddresses().has(address),",
-    to: "isPublicAddress(address) || ownAddresses().has(address),",
-    ...sandbox,
-    filter: "`guarded`: neither",
+    from: 'return !own.check(address, address.includes(":") ? "ipv6" : "ipv4");',
+    to: 'return !own.check("192.0.2.1", address === "" ? "ipv6" : "ipv4");',
+    tests: [`${ROOM}/guarded-proxy.test.ts`],
   },
   {
     name: "sandbox: the guard connects to the name and not to the address it looked at",
