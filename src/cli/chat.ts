@@ -5,6 +5,7 @@ import { createInterface } from "node:readline";
 import { AgentsClient } from "../client/agents.ts";
 import type { ApiClient } from "../client/api-client.ts";
 import { ClientError } from "../client/client-error.ts";
+import { RunsClient } from "../client/runs.ts";
 import { SessionsClient } from "../client/sessions.ts";
 import { ERRORS, type ErrorCode } from "../contract/errors.ts";
 import type { NewMessage, Run } from "../contract/wire.ts";
@@ -63,16 +64,12 @@ class Conversation implements Speaker {
   /** One message. Ctrl-C stops its turn; pressed again, it leaves. */
   async askOnce(message: string): Promise<number> {
     const leave = (): never => process.exit(1);
-    const listenNoMore = onInterrupt(() => {
+    onInterrupt(() => {
       // Nothing was said yet.
       if (this.#awaited.size === 0) leave();
       this.interrupt().catch(leave);
     });
-    try {
-      return await this.ask(message, process.stdin.isTTY === true ? askOnTerminal : null);
-    } finally {
-      listenNoMore();
-    }
+    return this.ask(message, process.stdin.isTTY === true ? askOnTerminal : null);
   }
 
   /** Line by line until the input ends. A refusal is told and does not end the conversation. */
@@ -167,6 +164,7 @@ class Conversation implements Speaker {
   /** Whoever waits should know what for. */
   async #lookWhyItWaits({ client, runId }: Awaited, approver: Approver): Promise<void> {
     const run = await new SessionsClient(client).run(runId).catch(() => undefined);
+    if (run?.status === "queued") return sayWhatIsBefore(client, run).catch(() => {});
     if (run?.status !== "waiting") return;
     if (await approver.askAll().catch(() => true)) return;
     say(`(${run.agent} does not answer now; the message waits for it. See \`guildhall agents list\`.)`);
@@ -185,6 +183,15 @@ class Conversation implements Speaker {
 }
 
 const NOWHERE = { write: () => {} };
+
+/** Of one conversation, one message is answered after the other. */
+async function sayWhatIsBefore(client: ApiClient, { id, agent, sessionKey }: Run): Promise<void> {
+  const { runs } = await new RunsClient(client).open(agent === null ? {} : { agent });
+  const before = runs.find((run) => run.id !== id && run.sessionKey === sessionKey && run.status !== "queued");
+  if (!before) return;
+  const why = before.status === "waiting" ? "waits for an approval, see `guildhall approvals list`" : "is being answered";
+  say(`(an earlier message of this conversation comes first; it ${why})`);
+}
 
 /** Newcomers should know what they talk to, the scripted demo above all. */
 async function sayWhoAnswers(client: ApiClient, id: string | null): Promise<void> {

@@ -2,15 +2,13 @@
 const ECHO_MS = 500;
 const KILLED_BY_SIGNAL = 130;
 
-/** Calls back at the first Ctrl-C; a second one ends the process at once. Answers how to listen no longer. */
-export function onInterrupt(first: () => void): () => void {
+/** Calls back at the first Ctrl-C; a second one ends the process at once. It listens to the end: an echo may come as late as that. */
+export function onInterrupt(first: () => void): void {
   let pressed: number | undefined;
-  const listener = (): void => {
+  process.on("SIGINT", () => {
     if (pressed !== undefined && performance.now() - pressed > ECHO_MS) process.exit(KILLED_BY_SIGNAL);
     if (pressed !== undefined) return;
     pressed = performance.now();
     first();
-  };
-  process.on("SIGINT", listener);
-  return () => process.removeListener("SIGINT", listener);
+  });
 }

@@ -168,6 +168,6 @@ export const OPENAI_BUGS: readonly PlantedBug[] = [
     from: "const ECHO_MS = 500;",
     to: "const ECHO_MS = -1;",
     ...terminal,
-    filter: "Ctrl-C ends a single message|tail follows",
+    filter: "Ctrl-C ends a single message",
   },
 ];

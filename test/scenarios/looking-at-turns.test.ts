@@ -179,8 +179,6 @@ test("tail follows events from a number on, and only those that are wanted", asy
     seen += data;
   });
   await vi.waitFor(() => expect(seen.trim().split("\n")).toHaveLength(2), { timeout: 10_000 });
-  // As a terminal does: to the launcher, which passes it on, and to the program itself.
-  child.kill("SIGINT");
   child.kill("SIGINT");
   expect(await new Promise((resolve) => child.once("exit", resolve))).toBe(0);
   expect(
@@ -190,6 +188,29 @@ test("tail follows events from a number on, and only those that are wanted", asy
       .map((line) => JSON.parse(line).type),
   ).toEqual(["turn.started", "turn.completed"]);
 });
+
+test("whoever waits behind an earlier message of the conversation is told what that one waits for", async () => {
+  model.play([withCall("stock_sell"), "Not sold.", "Here I am."]);
+  const first = home.run(["chat", "-m", "sell some"]);
+  const waiting = async (): Promise<{ id: string }> => {
+    const { approvals } = await api<{ approvals: { id: string }[] }>("/api/approvals?state=asked");
+    if (!approvals[0]) throw new Error("nothing is asked");
+    return approvals[0];
+  };
+  const { id } = await vi.waitFor(waiting, { timeout: 15_000, interval: 50 });
+  const second = spawn(process.execPath, [LAUNCHER, "chat", "-m", "are you there?", "--home", home.path]);
+  const closed = new Promise((resolve) => second.once("close", resolve));
+  let told = "";
+  second.stderr.on("data", (data) => {
+    told += data;
+  });
+  await vi.waitFor(() => expect(told).toMatch(/an earlier message .* waits for an approval.*guildhall approvals list/), {
+    timeout: 15_000,
+  });
+  await api(`/api/approvals/${id}`, { method: "POST", body: JSON.stringify({ verdict: "deny" }) });
+  expect((await first).stdout).toContain("Not sold.");
+  expect(await closed).toBe(0);
+}, 40_000);
 
 test("Ctrl-C ends a single message: its turn is stopped, however often the one press is heard", async () => {
   model.play([withCall("stock_order"), "never said"]);
@@ -210,10 +231,12 @@ test("Ctrl-C ends a single message: its turn is stopped, however often the one p
     },
     { timeout: 15_000, interval: 50 },
   );
+  const closed = new Promise((resolve) => child.once("close", resolve));
+  // As a terminal does, with a launcher in between that passes it on.
   child.kill("SIGINT");
-  await sleep(20);
+  await sleep(1);
   child.kill("SIGINT");
-  expect(await new Promise((resolve) => child.once("close", resolve))).toBe(1);
+  expect(await closed).toBe(1);
   expect(told).toBe("(stopped)\n");
   expect(await api<Run>(`/api/runs/${runId}`)).toMatchObject({ status: "failed", error: { code: "run.stopped" } });
 }, 30_000);
@@ -221,7 +244,9 @@ test("Ctrl-C ends a single message: its turn is stopped, however often the one p
 test.skipIf(withoutTerminal)(
   "at a terminal: a call is one line, its output is seen while it runs, and Ctrl-C stops the turn and not the program",
   async () => {
-    model.play([withCall("stock_count"), "Seven apples.", withCall("stock_order"), "never said", "Still here."]);
+    // Slow enough to be watched from its beginning.
+    const watched = { ...withCall("stock_count"), delayMs: 1_000 };
+    model.play([watched, "Seven apples.", withCall("stock_order"), "never said", "Still here."]);
     const screen = atTerminal("chat");
     await screen.shows(/main answers with test\/any[\s\S]*main> /);
     screen.type("how many apples?\r");
