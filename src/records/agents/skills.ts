@@ -71,7 +71,7 @@ export class Skills {
   /** Looked through again when the folder has changed, or may have in the same moment in which it was looked through last. */
   async #foldersIn(path: string): Promise<readonly string[]> {
     // Every turn asks, and most agents have none: as a promise it would take twenty times as long.
-    const mtimeMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+    const mtimeMs = changedAt(path);
     if (mtimeMs === undefined) return [];
     const known = this.#listed.get(path);
     if (known?.mtimeMs === mtimeMs && known.at > mtimeMs + SAME_MOMENT_MS) return known.names;
@@ -92,6 +92,15 @@ export class Skills {
     if (this.#known.size >= REMEMBERED) this.#known.clear();
     this.#known.set(path, { ...stats, description });
     return description;
+  }
+}
+
+function changedAt(path: string): number | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+  } catch {
+    // What may not be looked at is not there.
+    return undefined;
   }
 }
 
