@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 const root = new URL("..", import.meta.url).pathname;
 const numbered = (letter: string, count: number): string[] => Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);
-const REQUIRED = [...numbered("V", 8), ...numbered("L", 6), ...numbered("M", 5), ...numbered("A", 5), "E1"];
+const REQUIRED = [...numbered("V", 8), ...numbered("L", 6), ...numbered("M", 5), ...numbered("A", 5), "E1", "W2", "W3", "S2", "P3"];
 
 interface NamedTest {
   readonly file: string;
@@ -39,8 +39,8 @@ test("every invariant of shared memory, claims, mail, agreement and requests is 
   for (const id of REQUIRED) expect([...rows.keys()]).toContain(id);
 });
 
-/** About files alone. */
-const WITHOUT_DATABASE = ["P4"];
+/** About files or the source alone. */
+const WITHOUT_DATABASE = ["P3", "P4"];
 
 test.each([...rows])("the tests that show %s are there, and one of them runs on both databases", (id, tests) => {
   for (const named of tests) expect(lineOf(named), `${named.file} has no test "${named.name}"`).toBeDefined();
