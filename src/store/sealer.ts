@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
+import { setImmediate as nextTick } from "node:timers/promises";
 import type { LedgerEvent } from "../contract/events.ts";
-import { canonicalJson, sha256 } from "../kernel/canonical-json.ts";
+import { canonicalJson } from "../kernel/canonical-json.ts";
 import type { ReachedPoint } from "../kernel/crash-points.ts";
 import type { Engine, Reads } from "./engine.ts";
 import type { Leases } from "./leases.ts";
@@ -9,6 +11,7 @@ import { sql } from "./sql.ts";
 const LEASE = ["ledger", "sealer"];
 const LEASE_MS = 15_000;
 const PAGE = 1_000;
+const SLICE = 50;
 
 interface SealRow {
   readonly id: number;
@@ -82,20 +85,26 @@ export class Sealer {
 
   async #sealPage(fence: number): Promise<number> {
     const last = await lastSeal(this.#engine.reads);
-    const events = await this.#ledger.read(last?.last_seq ?? 0, PAGE);
-    const [first] = events;
-    const newest = events.at(-1);
-    if (!first || !newest) return 0;
     const previous = last?.hash ?? "";
-    const hash = chain(previous, events);
+    const chained = new Chain(previous);
+    // Little by little: a page at once would keep everybody else waiting.
+    for (let from = last?.last_seq ?? 0; chained.count < PAGE; from = chained.newest) {
+      const events = await this.#ledger.read(from, Math.min(SLICE, PAGE - chained.count));
+      for (const event of events) chained.add(event);
+      if (events.length < SLICE) break;
+      await nextTick();
+    }
+    const { count, first, newest } = chained;
+    if (count === 0) return 0;
+    const hash = chained.hash();
     return this.#engine.transact(
       "seal ledger",
       async (tx) => {
         await this.#leases.guard(tx, LEASE, fence);
         this.#reached("ledger.seal.before");
         await tx.run`insert into seals (id, first_seq, last_seq, count, previous, hash, at)
-          values (${(last?.id ?? 0) + 1}, ${first.seq}, ${newest.seq}, ${events.length}, ${previous}, ${hash}, now_ms())`;
-        return events.length;
+          values (${(last?.id ?? 0) + 1}, ${first}, ${newest}, ${count}, ${previous}, ${hash}, now_ms())`;
+        return count;
       },
       "locked",
     );
@@ -107,5 +116,30 @@ function lastSeal(reads: Reads): Promise<SealRow | undefined> {
 }
 
 function chain(previous: string, events: readonly LedgerEvent[]): string {
-  return sha256(`${previous}\n${events.map((event) => canonicalJson(event)).join("\n")}`);
+  const chained = new Chain(previous);
+  for (const event of events) chained.add(event);
+  return chained.hash();
+}
+
+/** The hash of a seal, event by event. */
+class Chain {
+  readonly #hash = createHash("sha256");
+  count = 0;
+  first = 0;
+  newest = 0;
+
+  constructor(previous: string) {
+    this.#hash.update(`${previous}\n`);
+  }
+
+  add(event: LedgerEvent): void {
+    if (this.count === 0) this.first = event.seq;
+    this.#hash.update(`${this.count === 0 ? "" : "\n"}${canonicalJson(event)}`);
+    this.newest = event.seq;
+    this.count++;
+  }
+
+  hash(): string {
+    return this.#hash.digest("hex");
+  }
 }
