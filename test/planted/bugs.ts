@@ -229,8 +229,8 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "the seal does not cover what the events say",
     file: "src/store/sealer.ts",
-    from: "events.map((event) => canonicalJson(event))",
-    to: "events.map((event) => canonicalJson(event.seq))",
+    from: "${canonicalJson(event)}`);",
+    to: "${canonicalJson(event.seq)}`);",
     tests: ["test/contract/ledger.test.ts"],
     filter: "sealing",
   },
