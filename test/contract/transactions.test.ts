@@ -124,10 +124,12 @@ describe.each(PLACES)("transactions on %s", (_name, makePlace) => {
 
   test("work that a body started but did not wait for may open its own transaction later", async () => {
     let later: Promise<unknown> | undefined;
+    const ended = Promise.withResolvers<void>();
     await store.transact("outer", async (tx) => {
-      later = sleep(20).then(() => store.transact("later", (inner) => put(inner, "later", 1)));
+      later ??= ended.promise.then(() => store.transact("later", (inner) => put(inner, "later", 1)));
       await put(tx, "outer", 1);
     });
+    ended.resolve();
     await later;
     expect(await numberOf(store.read, "later")).toBe(1);
   });

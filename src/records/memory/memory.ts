@@ -97,12 +97,14 @@ export class Memory {
   /** In the order of whoever forgets: first the count, then the note. */
   async #pin(tx: Tx, { id, counted_in: scope }: SameRow, characters: number): Promise<void> {
     const { pinnedCharacters } = this.#limits;
+    await tx.get`select 1 from memory_counts where scope = ${scope} ${this.#store.dialect.forUpdate}`;
+    // Somebody else may have pinned or forgotten it while we waited: then there is nothing to count.
+    const note = await tx.get<{ pinned: number }>`select pinned from memories where id = ${id} and forgotten_at is null`;
+    if (note?.pinned !== 0) return;
     const room = await tx.run`update memory_counts set pinned_characters = pinned_characters + ${characters}
       where scope = ${scope} and pinned_characters + ${characters} <= ${pinnedCharacters}`;
     if (room === 0) throw tooMuchPinned(pinnedCharacters);
-    const mine = await tx.run`update memories set pinned = 1 where id = ${id} and pinned = 0 and forgotten_at is null`;
-    // Somebody else has pinned or forgotten it meanwhile.
-    if (mine === 0) await tx.run`update memory_counts set pinned_characters = pinned_characters - ${characters} where scope = ${scope}`;
+    await tx.run`update memories set pinned = 1 where id = ${id}`;
   }
 
   /** The best first, of the newest that have every word, or any of them. */
