@@ -67,8 +67,6 @@ export interface RunInput {
   /** The session's own model, if it has one. */
   readonly model: string | null;
   readonly request?: RunRequest;
-  /** The agent of the message that this run goes back to, if another run has caused it. */
-  readonly rootAgent?: string;
 }
 
 interface RunRow {
@@ -177,15 +175,13 @@ export async function rootOf(reads: Reads, id: string): Promise<string> {
 
 /** Undefined also for a refused run: nobody will take a turn for it. */
 export async function readRunInput(reads: Reads, id: string): Promise<RunInput | undefined> {
-  const row = await reads.get<
-    RunRow & { readonly epoch: number; readonly model: string | null; readonly request: string | null; readonly root_agent: string | null }
-  >`select r.id, r.agent, r.session_key, r.address, r.input, r.epoch, r.request, s.model, root.agent as root_agent from runs as r
-    left join sessions as s on s.session_key = r.session_key left join runs as root on root.id = r.root_id where r.id = ${id}`;
+  const row = await reads.get<RunRow & { readonly epoch: number; readonly model: string | null; readonly request: string | null }>`
+    select r.id, r.agent, r.session_key, r.address, r.input, r.epoch, r.request, s.model from runs as r
+    left join sessions as s on s.session_key = r.session_key where r.id = ${id}`;
   if (!row || row.agent === null || row.session_key === null) return undefined;
   const { agent, session_key: sessionKey, input, epoch, model } = row;
   const request = row.request === null ? {} : { request: JSON.parse(row.request) as RunRequest };
-  const rootAgent = row.root_agent === null ? {} : { rootAgent: row.root_agent };
-  return { id: row.id, agent, sessionKey, address: JSON.parse(row.address), input, epoch, model, ...request, ...rootAgent };
+  return { id: row.id, agent, sessionKey, address: JSON.parse(row.address), input, epoch, model, ...request };
 }
 
 function replyOf(text: string, calls: string | null): NonNullable<Run["reply"]> {

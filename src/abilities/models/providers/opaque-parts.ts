@@ -70,7 +70,12 @@ function fits({ parts }: Kept, { text, calls = [] }: AssistantMessage): boolean 
 
 function callPart({ tool, args }: ModelCall, toolCallId: string, providerOptions: Options | undefined): AssistantPart {
   const options = providerOptions === undefined ? {} : { providerOptions };
-  return { type: "tool-call", toolCallId, toolName: tool, input: inputOf(args), ...options };
+  return { type: "tool-call", toolCallId, toolName: sentName(tool), input: inputOf(args), ...options };
+}
+
+/** A name that a model has made up goes back with its call, and providers refuse the whole request for one they would not have taken. */
+export function sentName(tool: string): string {
+  return tool.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed";
 }
 
 /** Providers take objects alone: what was none is shown inside one. */

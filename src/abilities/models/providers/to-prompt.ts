@@ -1,5 +1,5 @@
 import type { Image, ModelCall, ModelMessage, ModelRequest } from "../../../kernel/model.ts";
-import { assistantParts } from "./opaque-parts.ts";
+import { assistantParts, sentName } from "./opaque-parts.ts";
 import type { CallOptions, Prompt } from "./open-provider.ts";
 import type { ProviderType } from "./provider-specs.ts";
 
@@ -97,7 +97,7 @@ function messagesOf(message: ModelMessage, asked: Asked, ids: CallIds): PromptMe
         return {
           type: "tool-result",
           toolCallId: ids.answered(id),
-          toolName: tool,
+          toolName: sentName(tool),
           output: outputOf(text + note, failed && isMarked, shown),
         };
       });
