@@ -25,6 +25,7 @@ import { readTranscript } from "../src/records/sessions/transcript.ts";
 import { openStore, type Store } from "../src/store/store.ts";
 import type { ClaimedWork } from "../src/store/work-queue.ts";
 import { commitAnswer } from "./commit-answer.ts";
+import { taskParts } from "./task-parts.ts";
 
 const newId = idSource(systemClock, systemRandom);
 const folder = mkdtempSync(join(tmpdir(), "guildhall-acts-"));
@@ -152,7 +153,7 @@ test("an owner that was overtaken commits nothing at all", async () => {
   await store.queue.handBack([stale]);
   const current = await claim(TURN_WORK);
   await expect(commit(stale, run, "stale", null, 1)).rejects.toMatchObject({ code: "fence.stale" });
-  await expect(failTurn(store, stale, run, new Failure("model.failed", "x"), 1)).rejects.toMatchObject({ code: "fence.stale" });
+  await expect(failTurn(taskParts(store), stale, run, new Failure("model.failed", "x"), 1)).rejects.toMatchObject({ code: "fence.stale" });
   await expect(beginTurn(store, stale, run, "offline/demo", null)).rejects.toMatchObject({ code: "fence.stale" });
   expect(await readTranscript(store.read, run.sessionKey, run.epoch, 10)).toEqual([]);
   expect(await readRun(store.read, run.id)).toMatchObject({ status: "queued", reply: null });
@@ -163,12 +164,12 @@ test("a failed attempt is tried again as long as that can help, then the run fai
   const admission = await admit("unlucky");
   const run = await input(admission);
   const item = await claim(TURN_WORK);
-  expect(await failTurn(store, item, run, new Failure("model.failed", "no answer"), 1)).toBe("retried");
+  expect(await failTurn(taskParts(store), item, run, new Failure("model.failed", "no answer"), 1)).toBe("retried");
   expect(await readRun(store.read, run.id)).toMatchObject({ status: "queued", error: null });
   await store.transact("hurry", (tx) => tx.run`update work set run_at = 0, attempts = max_attempts - 1`);
   await store.queue.reap();
   const last = await claim(TURN_WORK);
-  expect(await failTurn(store, last, run, new Failure("model.failed", "no answer"), 1)).toBe("failed");
+  expect(await failTurn(taskParts(store), last, run, new Failure("model.failed", "no answer"), 1)).toBe("failed");
   expect(await readRun(store.read, run.id)).toMatchObject({ status: "failed", error: { code: "model.failed", message: "no answer" } });
   expect(await readTranscript(store.read, run.sessionKey, run.epoch, 10)).toMatchObject([{ role: "user", text: "hello" }]);
   expect(await eventsOf(run.id)).toEqual(["message.admitted", "route.decided", "turn.retried", "turn.failed"]);
@@ -177,7 +178,7 @@ test("a failed attempt is tried again as long as that can help, then the run fai
 
 test("a mistake that no repetition mends fails the run at once", async () => {
   const run = await input(await admit("mistaken"));
-  expect(await failTurn(store, await claim(TURN_WORK), run, new Failure("model.unknown", "no such provider"), 1)).toBe("failed");
+  expect(await failTurn(taskParts(store), await claim(TURN_WORK), run, new Failure("model.unknown", "no such provider"), 1)).toBe("failed");
 });
 
 test("a turn whose owners all disappeared becomes a failed run, once", async () => {
@@ -186,8 +187,8 @@ test("a turn whose owners all disappeared becomes a failed run, once", async () 
   await store.transact("die", (tx) => tx.run`update work set lease_until = 0, attempts = max_attempts where id = ${item.id}`);
   expect(await store.queue.reap()).toMatchObject({ buried: 1 });
   const [dead] = await store.queue.dead(10);
-  await failDeadTurn(store, dead as NonNullable<typeof dead>);
-  await failDeadTurn(store, dead as NonNullable<typeof dead>);
+  await failDeadTurn(taskParts(store), dead as NonNullable<typeof dead>);
+  await failDeadTurn(taskParts(store), dead as NonNullable<typeof dead>);
   expect(await readRun(store.read, admission.runId)).toMatchObject({ status: "failed" });
   expect((await eventsOf(admission.runId)).filter((type) => type === "turn.failed")).toHaveLength(1);
   expect(await store.queue.counts()).toEqual({});

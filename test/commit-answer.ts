@@ -8,6 +8,7 @@ import { Approvals } from "../src/records/access/approvals.ts";
 import type { RunInput } from "../src/records/sessions/runs.ts";
 import type { Store } from "../src/store/store.ts";
 import type { ClaimedWork } from "../src/store/work-queue.ts";
+import { taskParts } from "./task-parts.ts";
 
 export async function begin(store: Store, item: ClaimedWork, run: RunInput): Promise<number> {
   return (await beginTurn(store, item, run, "offline/demo", null)).cause;
@@ -26,5 +27,5 @@ export async function commitAnswer(
   const journal = new TurnJournal({ store, approvals, reached: noCrashPoints }, item, run, causedBy);
   const response = { ...answer, calls: [], model: "offline/demo", cost: null, requestHash: "" };
   const outcome = { text: answer.text, steps: [], last: { step: 1, response }, calls: [] };
-  await commitTurn({ store, newId, reached: noCrashPoints, journal }, item, run, outcome, causedBy);
+  await commitTurn({ ...taskParts(store, newId), reached: noCrashPoints, journal }, item, run, outcome, causedBy);
 }

@@ -26,6 +26,7 @@ import { AgentRegistry } from "../src/records/agents/registry.ts";
 import { revisionWithoutFile } from "../src/records/agents/revision.ts";
 import { readRun } from "../src/records/sessions/runs.ts";
 import { openStore, type Store } from "../src/store/store.ts";
+import { taskParts } from "./task-parts.ts";
 import { turnParts } from "./turn-parts.ts";
 
 const newId = idSource(systemClock, systemRandom);
@@ -241,7 +242,7 @@ test("upkeep turns dead letters into failed runs and seals what happened", async
   const run = await send("main", "dead", "x");
   await store.queue.claim("gone", 1, 1, [TURN_WORK]);
   await store.transact("die", (tx) => tx.run`update work set lease_until = 0, attempts = max_attempts where kind = ${TURN_WORK}`);
-  await new Upkeep(store, "test", quiet).round();
+  await new Upkeep(taskParts(store), "test", quiet).round();
   expect(await readRun(store.read, run)).toMatchObject({ status: "failed" });
   expect(await store.sealer.seal("test")).toBe(0);
   expect(await store.sealer.verify()).toMatchObject({ ok: true });
@@ -255,7 +256,7 @@ test("a dead letter that cannot be buried keeps nobody else from being served", 
     await tx.run`update work set payload = 'null' where id = (select min(id) from work)`;
   });
   let chores = 0;
-  await new Upkeep(store, "test", quiet, [{ name: "chore", run: async () => chores++ }]).round();
+  await new Upkeep(taskParts(store), "test", quiet, [{ name: "chore", run: async () => chores++ }]).round();
   expect(chores).toBe(1);
   expect(await readRun(store.read, run)).toMatchObject({ status: "failed" });
   await store.transact("clear", (tx) => tx.run`delete from work`);

@@ -44,6 +44,7 @@ export class ToolCaller {
     const address = this.address(from);
     const run = from.run ?? `run${this.#calls++}`;
     return {
+      task: null,
       run: {
         id: run,
         agent: agent.id,

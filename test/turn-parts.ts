@@ -7,6 +7,7 @@ import type { Log } from "../src/kernel/log.ts";
 import { Redaction } from "../src/kernel/redact.ts";
 import { Approvals } from "../src/records/access/approvals.ts";
 import { Personalities } from "../src/records/agents/personality.ts";
+import { Pools } from "../src/records/pools/pools.ts";
 import type { Store } from "../src/store/store.ts";
 import { LiveHub } from "../src/turns/live-hub.ts";
 import { personalitySource } from "../src/turns/personality-source.ts";
@@ -19,6 +20,7 @@ export function turnParts(store: Store, newId: NewId, home: string): Omit<TurnPa
   return {
     store,
     newId,
+    pools: new Pools(store),
     toolbox: new Toolbox(async () => [], [], [], quiet),
     approvals: new Approvals(store, newId),
     sources: { system: [personalitySource(new Personalities(home))], recalled: [] },

@@ -1,15 +1,16 @@
 import type { ReachedPoint } from "../kernel/crash-points.ts";
-import type { NewId } from "../kernel/ids.ts";
 import type { ModelCall, ModelUsage, Said } from "../kernel/model.ts";
 import type { StoredContext } from "../records/journal/contexts.ts";
 import type { Response, Step } from "../records/journal/steps.ts";
 import { addReply } from "../records/sessions/outbox.ts";
-import { completeRun, mergedRuns, type RunInput } from "../records/sessions/runs.ts";
+import { completeRun, isByItself, mergedRuns, type RunInput } from "../records/sessions/runs.ts";
 import { appendTranscript } from "../records/sessions/transcript.ts";
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/work-queue.ts";
 import { keepSummaryOfTurn } from "./keep-summary.ts";
+import { endTaskRunIn } from "./tasks/end-task-run.ts";
+import type { TaskParts } from "./tasks/task-parts.ts";
 import type { TurnJournal } from "./turn-journal.ts";
 import { ackMailOfTurn } from "./turn-mail.ts";
 import { DELIVERY_WORK, type DeliveryPayload } from "./work-kinds.ts";
@@ -25,22 +26,14 @@ export interface TurnOutcome {
   readonly context?: StoredContext;
 }
 
-interface CommitParts {
-  readonly store: Store;
-  readonly newId: NewId;
+interface CommitParts extends TaskParts {
   readonly reached: ReachedPoint;
   readonly journal: TurnJournal;
 }
 
 /** The turn's one moment: its work is done, what was said is kept, the reply waits to be delivered. Refused to a stale owner, with all of it. */
-export async function commitTurn(
-  { store, newId, reached, journal }: CommitParts,
-  claim: Claim,
-  run: RunInput,
-  outcome: TurnOutcome,
-  causedBy: number,
-): Promise<void> {
-  const replyId = newId();
+export async function commitTurn(parts: CommitParts, claim: Claim, run: RunInput, outcome: TurnOutcome, causedBy: number): Promise<void> {
+  const { store, reached, journal } = parts;
   const { text, last, steps } = outcome;
   const usage = usageOf(steps, last?.response);
   await store.transact(
@@ -50,10 +43,9 @@ export async function commitTurn(
       const cause = last ? await journal.responseIn(tx, last.step, last.response) : causedBy;
       await completeRun(tx, run.id, text, usage, outcome.calls);
       // A conversation that came with the message is whoever's who sent it.
-      if (!run.request?.messages) await appendTranscript(tx, store.search, run, run.id, saidIn(run, steps, text));
+      if (!isByItself(run)) await appendTranscript(tx, store.search, run, run.id, saidIn(run, steps, text));
       await keepSummaryOfTurn(tx, run, steps, outcome.context);
       await ackMailOfTurn(store, tx, run, outcome.context, steps);
-      await addReply(tx, { id: replyId, runId: run.id, address: run.address, text });
       const [completed] = await store.ledger.append(tx, {
         type: "turn.completed",
         actor: run.agent,
@@ -62,13 +54,20 @@ export async function commitTurn(
         data: { usage, characters: text.length },
       });
       await completeMerged(store, tx, run, outcome, completed as number);
-      const payload: DeliveryPayload = { replyId, runId: run.id, causedBy: completed as number };
-      await store.queue.enqueue(tx, { kind: DELIVERY_WORK, payload, lane: ["delivery", run.sessionKey] });
+      if (run.task === null) await sendReply(parts, tx, run, text, completed as number);
+      else await endTaskRunIn(parts, tx, run, { status: "completed", result: text, error: null, causedBy: completed as number });
       if (last) await journal.usageIn(tx, last.step, last.response);
     },
     "locked",
   );
   reached("turn.committed");
+}
+
+async function sendReply({ store, newId }: TaskParts, tx: Tx, run: RunInput, text: string, causedBy: number): Promise<void> {
+  const replyId = newId();
+  await addReply(tx, { id: replyId, runId: run.id, address: run.address, text });
+  const payload: DeliveryPayload = { replyId, runId: run.id, causedBy };
+  await store.queue.enqueue(tx, { kind: DELIVERY_WORK, payload, lane: ["delivery", run.sessionKey] });
 }
 
 /** One answer for all messages that the turn has taken in; it is delivered once, and counted once. */

@@ -1,23 +1,25 @@
 import type { Failure } from "../kernel/failure.ts";
 import { voidApprovalsOf } from "../records/access/approvals.ts";
 import { readNotedSteps } from "../records/journal/steps.ts";
-import { failRun, mergedRuns, type RunError, type RunInput, readRunInput, requeueRun } from "../records/sessions/runs.ts";
+import { failRun, isByItself, mergedRuns, type RunError, type RunInput, readRunInput, requeueRun } from "../records/sessions/runs.ts";
 import { appendTranscript } from "../records/sessions/transcript.ts";
 import type { Tx } from "../store/engine.ts";
-import type { Store } from "../store/store.ts";
 import type { ClaimedWork, DeadWork } from "../store/work-queue.ts";
 import { keepSummaryOfTurn } from "./keep-summary.ts";
+import { endTaskRunIn } from "./tasks/end-task-run.ts";
+import type { TaskParts } from "./tasks/task-parts.ts";
 import { returnMailOfTurn } from "./turn-mail.ts";
 import type { TurnPayload } from "./work-kinds.ts";
 
 /** An attempt failed: it is tried again after a while, or the run ends here when that cannot help or was tried often enough. */
 export async function failTurn(
-  store: Store,
+  parts: TaskParts,
   item: ClaimedWork,
   run: RunInput,
   failure: Failure,
   causedBy: number,
 ): Promise<"retried" | "failed"> {
+  const { store } = parts;
   const error = { code: failure.code, message: failure.message };
   const cannotHelp = failure.entry.retry === "never";
   return store.transact(
@@ -28,7 +30,7 @@ export async function failTurn(
       const over = cannotHelp || (await store.queue.retry(tx, item, failure.message)) === "dead";
       if (over) {
         if (!cannotHelp) await store.queue.cancel(tx, item.id);
-        await endFailed(store, tx, run, error, causedBy);
+        await endFailed(parts, tx, run, error, causedBy);
         return "failed";
       }
       await requeueRun(tx, run.id);
@@ -41,7 +43,8 @@ export async function failTurn(
 }
 
 /** Its owners disappeared on every attempt. The failed run is the record that stays; the dead letter goes. */
-export async function failDeadTurn(store: Store, dead: DeadWork): Promise<void> {
+export async function failDeadTurn(parts: TaskParts, dead: DeadWork): Promise<void> {
+  const { store } = parts;
   const { runId, causedBy } = dead.payload as TurnPayload;
   await store.transact(
     "fail dead turn",
@@ -49,22 +52,24 @@ export async function failDeadTurn(store: Store, dead: DeadWork): Promise<void> 
       const run = await readRunInput(tx, runId);
       if (!(await store.queue.cancel(tx, dead.id)) || !run) return;
       const error = { code: "internal.bug", message: dead.error ?? "every attempt ended without an answer" };
-      await endFailed(store, tx, run, error, causedBy);
+      await endFailed(parts, tx, run, error, causedBy);
     },
     "locked",
   );
 }
 
 /** What was asked stays in the conversation: the next turn should know of it. The messages that the turn has taken in fail with it. */
-async function endFailed(store: Store, tx: Tx, run: RunInput, error: RunError, causedBy: number): Promise<void> {
+async function endFailed(parts: TaskParts, tx: Tx, run: RunInput, error: RunError, causedBy: number): Promise<void> {
+  const { store } = parts;
   const merged = await mergedRuns(tx, run.id);
   const said = [{ id: run.id, input: run.input }, ...merged].map(({ id, input }) => ({ role: "user" as const, text: input, run: id }));
-  if (!run.request?.messages) await appendTranscript(tx, store.search, run, run.id, said);
+  if (!isByItself(run)) await appendTranscript(tx, store.search, run, run.id, said);
   await keepSummaryOfTurn(tx, run, await readNotedSteps(tx, run.id), undefined);
   await returnMailOfTurn(store, tx, run, "failed");
   await voidApprovalsOf(store, tx, run.id, error.code);
   for (const { id } of [run, ...merged]) {
     await failRun(tx, id, error);
-    await store.ledger.append(tx, { type: "turn.failed", actor: run.agent, subject: ["run", id], causedBy, data: error });
+    const [failed] = await store.ledger.append(tx, { type: "turn.failed", actor: run.agent, subject: ["run", id], causedBy, data: error });
+    if (id === run.id) await endTaskRunIn(parts, tx, run, { status: "failed", result: null, error, causedBy: failed as number });
   }
 }

@@ -3,7 +3,8 @@ import { Failure } from "../kernel/failure.ts";
 import { voidApprovalsOf } from "../records/access/approvals.ts";
 import { failRun, mergedRuns, readRun, readRunInput } from "../records/sessions/runs.ts";
 import type { Tx } from "../store/engine.ts";
-import type { Store } from "../store/store.ts";
+import { endTaskRunIn } from "./tasks/end-task-run.ts";
+import type { TaskParts } from "./tasks/task-parts.ts";
 import { returnMailOfTurn } from "./turn-mail.ts";
 import { sessionLane, type TurnPayload } from "./work-kinds.ts";
 
@@ -16,26 +17,27 @@ interface Waiting {
  * Ends every turn of these sessions that waits or runs. With its work row gone, a turn that runs commits nothing, whatever it still does.
  * What was asked does not stay in the conversation: the next turn must not take it up again. Answers the runs that were ended.
  */
-export async function stopSessionsIn(store: Store, tx: Tx, sessionKeys: readonly string[], by: string): Promise<string[]> {
+export async function stopSessionsIn(parts: TaskParts, tx: Tx, sessionKeys: readonly string[], by: string): Promise<string[]> {
   const items: Waiting[] = [];
-  for (const key of sessionKeys) items.push(...(await store.queue.inLane(tx, sessionLane(key))));
-  return end(store, tx, items, by);
+  for (const key of sessionKeys) items.push(...(await parts.store.queue.inLane(tx, sessionLane(key))));
+  return end(parts, tx, items, by);
 }
 
 /** Ends one run; one whose message another turn has taken in, together with that turn. Refused for one that has ended already. */
-export async function stopRunIn(store: Store, tx: Tx, runId: string, by: string): Promise<Run> {
+export async function stopRunIn(parts: TaskParts, tx: Tx, runId: string, by: string): Promise<Run> {
   const before = await readRun(tx, runId);
   if (!before) throw new Failure("request.not_found", `there is no run "${runId}"`);
-  const items = before.sessionKey === null ? [] : await store.queue.inLane(tx, sessionLane(before.sessionKey));
+  const items = before.sessionKey === null ? [] : await parts.store.queue.inLane(tx, sessionLane(before.sessionKey));
   const turn = before.mergedInto ?? runId;
   const mine = items.filter(({ payload }) => (payload as TurnPayload).runId === turn);
-  const [ended] = isOver(before.status) ? [] : await end(store, tx, mine, by);
+  const [ended] = isOver(before.status) ? [] : await end(parts, tx, mine, by);
   const run = (await readRun(tx, runId)) as Run;
   if (ended === undefined) throw new Failure("run.over", `run ${runId} is ${run.status} already`, { details: { status: run.status } });
   return run;
 }
 
-async function end(store: Store, tx: Tx, items: readonly Waiting[], by: string): Promise<string[]> {
+async function end(parts: TaskParts, tx: Tx, items: readonly Waiting[], by: string): Promise<string[]> {
+  const { store } = parts;
   const removed = await store.queue.cancelAll(
     tx,
     items.map(({ id }) => id),
@@ -50,7 +52,8 @@ async function end(store: Store, tx: Tx, items: readonly Waiting[], by: string):
     await voidApprovalsOf(store, tx, runId, error.code);
     for (const one of [runId, ...(await mergedRuns(tx, runId)).map((merged) => merged.id)]) {
       await failRun(tx, one, error);
-      await store.ledger.append(tx, { type: "turn.failed", actor: by, subject: ["run", one], causedBy, data: error });
+      const [failed] = await store.ledger.append(tx, { type: "turn.failed", actor: by, subject: ["run", one], causedBy, data: error });
+      if (run?.id === one) await endTaskRunIn(parts, tx, run, { status: "cancelled", result: null, error, causedBy: failed as number });
       ended.push(one);
     }
   }

@@ -10,8 +10,8 @@ import { ackOpenedMailIn, returnOpenedMailIn } from "./open-mail.ts";
 import type { MailToAck } from "./write-and-ack.ts";
 
 /** The agent in this turn, as other records know it. */
-export function agentIn({ id, agent }: Pick<RunInput, "id" | "agent">, roles: readonly string[] = []): Caller {
-  return { kind: "agent", name: agent, roles, run: id, step: null, call: null };
+export function agentIn({ id, agent }: Pick<RunInput, "id" | "agent">, roles: readonly string[] = [], step: string | null = null): Caller {
+  return { kind: "agent", name: agent, roles, run: id, step, call: null };
 }
 
 /** For mail that is there already. */

@@ -27,12 +27,13 @@ import type { Store } from "../store/store.ts";
 import { tellAdmission } from "./admit-message.ts";
 import { sessionLane, TURN_WORK, type TurnPayload } from "./work-kinds.ts";
 
+export const MAIL_CHAT = "mail";
 /** Where turns come from that mail has started: a conversation of its own, whatever the config says about conversations. */
 const MAIL_ADDRESS: Address = {
   platform: OWN_HOUSE,
   account: "default",
   guild: null,
-  chat: "mail",
+  chat: MAIL_CHAT,
   topic: null,
   chatType: "dm",
   peer: "mail",

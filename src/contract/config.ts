@@ -14,7 +14,7 @@ export const agentId = z
   .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, "an agent's id is 1 to 64 lowercase letters, digits, _ and -, and begins with a letter or digit")
   .refine((id) => ![...RESERVED_NAMES, ...NO_KEYS].includes(id), "this name is reserved; an agent needs another");
 const roleName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "a role is 1 to 64 letters, digits, _ and -");
-const modelName = z
+export const modelName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]*\/\S+$/, "expected <provider>/<model>, for example offline/demo")
   .max(200);

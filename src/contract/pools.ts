@@ -22,7 +22,7 @@ const POLICIES = ["reject", "last_write", "append", "merge", "max", "min", "unio
 export type Policy = (typeof POLICIES)[number];
 
 /** What holds for one key. Lists that are given replace the pool's own. */
-const keyContract = z.strictObject({
+export const keyContract = z.strictObject({
   readers: identities.optional(),
   writers: identities.optional(),
   schema: z.union([z.record(z.string(), z.unknown()), z.boolean()]).optional(),

@@ -8,6 +8,7 @@ import type { Tool } from "../abilities/tools/tool.ts";
 import { Toolbox } from "../abilities/tools/toolbox.ts";
 import { decideDue } from "../acts/decide-due.ts";
 import { sweepGuests } from "../acts/end-guest.ts";
+import type { TaskParts } from "../acts/tasks/task-parts.ts";
 import { wakeForWaitingMail } from "../acts/wake-agent.ts";
 import { DELIVERY_WORK, TURN_WORK } from "../acts/work-kinds.ts";
 import { deliverReply } from "../drivers/dispatch/deliver-reply.ts";
@@ -186,8 +187,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   undo.defer(async () => (await built)?.close());
   const toolbox = new Toolbox(async () => (await ours()).tools, options.tools ?? [], [servers, skillSource(skills)], log);
   const sources = contextSources({ home, clock: systemClock, newId, personalities, skills, memory });
+  const tasks: TaskParts = { store, newId, agents, pools };
   const turn = takeTurn({
     store,
+    pools,
     agents,
     models,
     toolbox,
@@ -212,7 +215,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     tenants: () => agents.current.agents.size,
     leaseMs: options.leaseMs ?? LEASE_MS,
   });
-  const upkeep = new Upkeep(store, node, log, [
+  const upkeep = new Upkeep(tasks, node, log, [
     { name: "held turns", run: () => tenants.wake() },
     { name: "idempotency keys", run: () => store.idempotency.sweep() },
     { name: "claims", run: () => claims.sweep() },
@@ -231,7 +234,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "MCP servers", run: async () => servers.adopt(agents.current) },
   ]);
   const mcp = lazyMcp({ store, pools, agreements, claims, mailbox, guests, agents, newId, log, version });
-  const take = intake(store, agents, newId, reached, { models, approvals, running });
+  const take = intake(store, agents, newId, reached, { models, approvals, running, tasks });
   const accept: Accept = (message, poster, brought) => take(redaction.value(message), poster, brought && redaction.value(brought));
   const host = options.host ?? config.server.host;
   const streams = new AbortController();
@@ -241,6 +244,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     log,
     routes: allRoutes({
       store,
+      tasks,
       log,
       accept,
       agents,

@@ -31,6 +31,12 @@ export const CRASH_POINTS = [
   "turn.held",
   "turns.woken",
   "config.stored",
+  "task.opened",
+  "turn.parked",
+  "task.closed",
+  "workflow.started",
+  "step.settled",
+  "schedule.fired",
 ] as const;
 
 export type CrashPoint = (typeof CRASH_POINTS)[number];

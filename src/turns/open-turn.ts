@@ -9,12 +9,15 @@ import type { Revision } from "../records/agents/revision.ts";
 import type { ContextPart, StoredContext } from "../records/journal/contexts.ts";
 import type { RunInput } from "../records/sessions/runs.ts";
 import { speakerOf } from "../records/sessions/transcript.ts";
+import type { StoredTask } from "../records/tasks/task-rows.ts";
 import { type History, userMessage } from "./history.ts";
 import type { Opening, ToldTurn } from "./request-of.ts";
 
 /** What is known of a turn when it begins. */
 export interface TurnFacts {
   readonly run: RunInput;
+  /** What it is a turn of; null: of a conversation. */
+  readonly task: StoredTask | null;
   readonly agent: Agent;
   readonly revision: Revision;
   readonly grant: Grant;
@@ -70,7 +73,7 @@ function isFleeting({ fleeting }: ContextPart): boolean {
 }
 
 function speakerIn(run: RunInput): string | null {
-  return run.request ? null : speakerOf(run.address);
+  return run.request || run.task !== null ? null : speakerOf(run.address);
 }
 
 /** A conversation that was brought along, cut where its user speaks. The last cut is what is to be answered. */

@@ -16,6 +16,8 @@ const run = {
   input: "the request",
   epoch: 1,
   model: null,
+  task: null,
+  granted: null,
   address: { platform: "t", account: "default", guild: null, chat: "c", topic: null, chatType: "dm", peer: "p", roles: [] },
 } satisfies RunInput;
 

@@ -10,6 +10,7 @@ import { completeRun, type RunRequest, readRun } from "../../src/records/session
 import { readTranscript } from "../../src/records/sessions/transcript.ts";
 import type { Store } from "../../src/store/store.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
+import { taskParts } from "../task-parts.ts";
 import { TalkingHouse } from "./sessions-place.ts";
 
 const request: RunRequest = {
@@ -59,7 +60,7 @@ describe.each(PLACES)("a message that brings its conversation on %s", (_name, ma
     expect(await readRun(store.read, runId)).toMatchObject({ status: "completed", reply: { text: "third" } });
     await bring("2");
     const failing = await house.begin();
-    await failTurn(store, failing.item, failing.run, new Failure("model.refused", "no"), failing.cause);
+    await failTurn(taskParts(store), failing.item, failing.run, new Failure("model.refused", "no"), failing.cause);
     expect(await readTranscript(store.read, sessionKey as string, 1, 10)).toEqual([]);
     expect(await house.sessions.list(OPERATOR, { limit: 10 })).toMatchObject({ sessions: [] });
   });

@@ -14,6 +14,7 @@ import { usageOfRun } from "../../src/records/usage/usage.ts";
 import type { Store } from "../../src/store/store.ts";
 import { LiveHub } from "../../src/turns/live-hub.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
+import { taskParts } from "../task-parts.ts";
 import { call, TurningHouse } from "./turning-house.ts";
 
 const OWNER = { name: "operator", mayAnswer: true };
@@ -301,7 +302,7 @@ describe.each(PLACES)("calls of a turn, on %s", (_name, makePlace) => {
       const { runId } = await house.send("go");
       await house.take();
       expect(await asked()).toHaveLength(2);
-      await store.transact("stop", (tx) => stopRunIn(store, tx, runId, "operator"), "locked");
+      await store.transact("stop", (tx) => stopRunIn(taskParts(store), tx, runId, "operator"), "locked");
       expect(await asked()).toEqual([]);
       const other = await house.send("go");
       await house.take();
@@ -359,7 +360,7 @@ describe.each(PLACES)("calls of a turn, on %s", (_name, makePlace) => {
     let runId = "";
     house.tools = [
       tool("terminal", "unsafe", async () => {
-        await store.transact("stop", (tx) => stopRunIn(store, tx, runId, "operator"), "locked");
+        await store.transact("stop", (tx) => stopRunIn(taskParts(store), tx, runId, "operator"), "locked");
         return { output: "done" };
       }),
       tool("file_write", "keyed"),

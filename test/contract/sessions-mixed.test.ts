@@ -6,6 +6,7 @@ import { TURN_WORK, type TurnPayload } from "../../src/acts/work-kinds.ts";
 import { Failure, isFailure } from "../../src/kernel/failure.ts";
 import { type RunInput, readRunInput } from "../../src/records/sessions/runs.ts";
 import { PLACES } from "../stores.ts";
+import { taskParts } from "../task-parts.ts";
 import { TalkingHouse } from "./sessions-place.ts";
 
 const PEERS = ["7", "8", "9"];
@@ -54,7 +55,8 @@ describe.each(PLACES)("everything at once on %s", (_name, makePlace) => {
       for (let each = 0; each < EACH; each++) {
         const text = TEXTS[(number * 7 + each * 3) % TEXTS.length] as string;
         const { runId } = await house.send(text, { id: `x${sent++}`, peer, chat: peer });
-        if (each % 9 === 0) await store.transact("stop run", (tx) => stopRunIn(store, tx, runId, "operator"), "locked").catch(unlessOver);
+        if (each % 9 === 0)
+          await store.transact("stop run", (tx) => stopRunIn(taskParts(store), tx, runId, "operator"), "locked").catch(unlessOver);
         if (each % 9 === 5) await restartTurns(store, "main", "operator");
       }
     };
@@ -71,7 +73,7 @@ describe.each(PLACES)("everything at once on %s", (_name, makePlace) => {
         const run = (await readRunInput(house.store.read, (item.payload as TurnPayload).runId)) as RunInput;
         const over =
           turn % 7 === 3
-            ? failTurn(house.store, item, run, new Failure("model.unknown", "x"), 1)
+            ? failTurn(taskParts(house.store), item, run, new Failure("model.unknown", "x"), 1)
             : house.commit({ item, run, cause: 1 }, "a");
         await over.catch(unlessStale);
       }

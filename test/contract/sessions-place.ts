@@ -18,6 +18,7 @@ import type { Store } from "../../src/store/store.ts";
 import type { ClaimedWork } from "../../src/store/work-queue.ts";
 import { TurnsHere } from "../../src/turns/turns-here.ts";
 import { begin, commitAnswer } from "../commit-answer.ts";
+import { taskParts } from "../task-parts.ts";
 
 export const newId = idSource(systemClock, systemRandom);
 export const CHANNEL: Caller = { kind: "channel", name: "telegram", roles: [], run: null, step: null, call: null };
@@ -38,7 +39,12 @@ export class TalkingHouse {
     this.approvals = new Approvals(store, newId);
     this.sessions = new Sessions(store, this.agents);
     const models = modelRegistry([offlineProvider]);
-    this.accept = intake(store, this.agents, newId, noCrashPoints, { models, approvals: this.approvals, running: this.running });
+    this.accept = intake(store, this.agents, newId, noCrashPoints, {
+      models,
+      approvals: this.approvals,
+      running: this.running,
+      tasks: taskParts(store, newId, this.agents),
+    });
   }
 
   reconfigure(config: unknown): void {

@@ -10,6 +10,7 @@ import { readRun } from "../../src/records/sessions/runs.ts";
 import { readTranscript } from "../../src/records/sessions/transcript.ts";
 import type { Store } from "../../src/store/store.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
+import { taskParts } from "../task-parts.ts";
 import { newId } from "./sessions-place.ts";
 import { call, TurningHouse, wordsIn } from "./turning-house.ts";
 
@@ -203,7 +204,7 @@ describe.each(PLACES)("what reaches a turn while it runs, on %s", (_name, makePl
       house.play = async (_request, count) => {
         if (count === 1) return { calls: [call("todo")] };
         const chosen = runs[which] as string;
-        await store.transact("stop", (tx) => stopRunIn(store, tx, chosen, "operator"), "locked");
+        await store.transact("stop", (tx) => stopRunIn(taskParts(store), tx, chosen, "operator"), "locked");
         return "too late";
       };
       await house.take();
@@ -219,7 +220,7 @@ describe.each(PLACES)("what reaches a turn while it runs, on %s", (_name, makePl
     const stopped: string[] = [];
     meanwhile = async () => {
       const { runId } = await house.send("two");
-      await store.transact("stop", (tx) => stopRunIn(store, tx, runId, "operator"), "locked");
+      await store.transact("stop", (tx) => stopRunIn(taskParts(store), tx, runId, "operator"), "locked");
       stopped.push(runId);
       await house.send("three");
     };

@@ -8,6 +8,7 @@ import { readRun } from "../../src/records/sessions/runs.ts";
 import { readTranscript } from "../../src/records/sessions/transcript.ts";
 import type { Store } from "../../src/store/store.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
+import { taskParts } from "../task-parts.ts";
 import { TalkingHouse } from "./sessions-place.ts";
 
 const ROUNDS = 25;
@@ -26,7 +27,7 @@ describe.each(PLACES)("stopping on %s", (_name, makePlace) => {
   afterEach(() => place.remove());
 
   const run = async (id: string) => (await readRun(store.read, id)) as Run;
-  const stop = (id: string, node = store) => node.transact("stop run", (tx) => stopRunIn(node, tx, id, "operator"), "locked");
+  const stop = (id: string, node = store) => node.transact("stop run", (tx) => stopRunIn(taskParts(node), tx, id, "operator"), "locked");
 
   test("/stop ends what runs and what waits; whatever the turn still does is void, and the conversation goes on", async () => {
     const ids = [await house.send("one"), await house.send("two"), await house.send("three")].map(({ runId }) => runId);
@@ -41,7 +42,9 @@ describe.each(PLACES)("stopping on %s", (_name, makePlace) => {
       expect((await house.events(id)).filter((type) => type === "turn.failed")).toHaveLength(1);
     }
     await expect(house.commit(turn, "too late")).rejects.toMatchObject({ code: "fence.stale" });
-    await expect(failTurn(store, turn.item, turn.run, new Failure("model.failed", "x"), 1)).rejects.toMatchObject({ code: "fence.stale" });
+    await expect(failTurn(taskParts(store), turn.item, turn.run, new Failure("model.failed", "x"), 1)).rejects.toMatchObject({
+      code: "fence.stale",
+    });
     expect(await store.queue.renew([turn.item], 1_000)).toEqual(new Set());
     expect(await run(ids[0] as string)).toMatchObject({ status: "failed", reply: null, error: { code: "run.stopped" } });
     // What was stopped is not taken up again by the next turn.
@@ -89,7 +92,7 @@ describe.each(PLACES)("stopping on %s", (_name, makePlace) => {
         const end = async (): Promise<unknown> => {
           if (how === "commit") return house.commit(turn, "done");
           const code = how === "fail" ? "model.unknown" : "model.failed";
-          return failTurn(store, turn.item, turn.run, new Failure(code, "x"), turn.cause);
+          return failTurn(taskParts(store), turn.item, turn.run, new Failure(code, "x"), turn.cause);
         };
         const byCommand = round % 2 === 0;
         const halt = async (): Promise<boolean> => {

@@ -10,6 +10,7 @@ import { readRun } from "../../src/records/sessions/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { agent, guest } from "../callers.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
+import { taskParts } from "../task-parts.ts";
 import { WorkingHouse, type WorkingTurn } from "./working-house.ts";
 
 const HOUR = 3_600_000;
@@ -196,7 +197,7 @@ describe.each(PLACES)("mail that starts turns on %s", (_name, makePlace) => {
     await store.transact(
       "test",
       async (tx) => {
-        await stopRunIn(store, tx, stopped.run.id, "operator");
+        await stopRunIn(taskParts(store), tx, stopped.run.id, "operator");
         await returnOpenedMailIn(house.mailbox, tx, stopped.caller, again.mail, "stopped");
       },
       "locked",
@@ -208,7 +209,7 @@ describe.each(PLACES)("mail that starts turns on %s", (_name, makePlace) => {
   test("a turn that was stopped before it opened its mail is no reason not to start another", async () => {
     await wake();
     const [run] = await waiting();
-    await store.transact("test", (tx) => stopRunIn(store, tx, run?.id as string, "operator"), "locked");
+    await store.transact("test", (tx) => stopRunIn(taskParts(store), tx, run?.id as string, "operator"), "locked");
     expect((await wake()).woken).toBe("started");
   });
 

@@ -115,6 +115,7 @@ export class WorkingTurn {
       { clock: systemClock, redaction: new Redaction(), policy: () => house.agents.current.policy, spill: async () => null },
       {
         run: this.run,
+        task: null,
         agent,
         revision: house.agents.current,
         grant: agent.grant,

@@ -89,7 +89,7 @@ export const OPENAI_BUGS: readonly PlantedBug[] = [
   {
     name: "a conversation that came with its message is kept as a session's",
     file: "src/acts/commit-turn.ts",
-    from: "if (!run.request?.messages) await appendTranscript(",
+    from: "if (!isByItself(run)) await appendTranscript(",
     to: "await appendTranscript(",
     tests: ["test/contract/brought-conversations.test.ts"],
   },

@@ -174,17 +174,18 @@ async function make(
 const noSpill: Spill = async () => null;
 
 function contextOf(turn: TurnOfCalls, call: NewCall): CallContext {
-  const { run, agent, revision, grant, labels, signal } = turn;
+  const { run, task, agent, revision, grant, labels, signal } = turn;
   const key = `${call.runId}.${call.step}.${call.place}`;
   return {
     run,
+    task,
     agent,
     revision,
     grant,
     labels,
     signal,
     key,
-    caller: { kind: "agent", name: agent.id, roles: agent.roles, run: run.id, step: null, call: key },
+    caller: { kind: "agent", name: agent.id, roles: agent.roles, run: run.id, step: task?.step ?? null, call: key },
     progress: () => {},
   };
 }

@@ -8,6 +8,7 @@ import { Offer } from "../../kernel/tool-offer.ts";
 import type { Agent } from "../../records/agents/agent.ts";
 import type { Revision } from "../../records/agents/revision.ts";
 import type { RunInput } from "../../records/sessions/runs.ts";
+import type { StoredTask } from "../../records/tasks/task-rows.ts";
 import type { Tx } from "../../store/engine.ts";
 
 /**
@@ -20,6 +21,8 @@ export type Effect = "pure" | "keyed" | "unsafe";
 /** What a tool may know of the call it serves. */
 export interface CallContext {
   readonly run: RunInput;
+  /** What the turn is a turn of; null: of a conversation. */
+  readonly task: StoredTask | null;
   readonly agent: Agent;
   /** The config that the turn began with. Rights are not read from here: they are decided before the call, by the rules of the moment. */
   readonly revision: Revision;

@@ -3,13 +3,13 @@ import type { CallParts } from "../../abilities/tools/settle-call.ts";
 import type { Tool } from "../../abilities/tools/tool.ts";
 import type { Toolbox } from "../../abilities/tools/toolbox.ts";
 import type { FreshContext } from "../../acts/begin-turn.ts";
+import type { TaskParts } from "../../acts/tasks/task-parts.ts";
 import type { TurnJournal } from "../../acts/turn-journal.ts";
 import { agentIn } from "../../acts/turn-mail.ts";
 import type { Grant } from "../../deciders/policy/grant.ts";
 import { ANY_ARGUMENTS, mayCall } from "../../deciders/policy/may-call.ts";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure } from "../../kernel/failure.ts";
-import type { NewId } from "../../kernel/ids.ts";
 import type { Label } from "../../kernel/label.ts";
 import type { Live } from "../../kernel/live.ts";
 import type { Model, Models } from "../../kernel/model.ts";
@@ -21,11 +21,11 @@ import { readContext, type StoredContext } from "../../records/journal/contexts.
 import { labelsOfRuns } from "../../records/journal/run-labels.ts";
 import { readSteps, type Step } from "../../records/journal/steps.ts";
 import { readSummaryState } from "../../records/journal/summaries.ts";
-import type { RunInput } from "../../records/sessions/runs.ts";
+import { isByItself, type RunInput } from "../../records/sessions/runs.ts";
+import { readTask } from "../../records/tasks/task-rows.ts";
 import { isLimited } from "../../records/usage/budgets.ts";
 import { estimateOf } from "../../records/usage/estimate.ts";
 import type { Budget } from "../../records/usage/limits.ts";
-import type { Store } from "../../store/store.ts";
 import { between } from "../../turns/between.ts";
 import type { CompactionParts } from "../../turns/compact.ts";
 import { roomOf } from "../../turns/estimate.ts";
@@ -33,8 +33,7 @@ import { boundsOf, type History, historyOf, NO_HISTORY, newestHistory } from "..
 import { type ContextSources, offersOf, openingOf, partsOf, type TurnFacts } from "../../turns/open-turn.ts";
 import type { Turn } from "../../turns/run-turn.ts";
 
-export interface TurnParts extends Omit<CallParts, "policy"> {
-  readonly store: Store;
+export interface TurnParts extends Omit<CallParts, "policy">, TaskParts {
   readonly agents: AgentRegistry;
   readonly models: Models;
   readonly toolbox: Toolbox;
@@ -42,7 +41,6 @@ export interface TurnParts extends Omit<CallParts, "policy"> {
   readonly sources: ContextSources;
   readonly live: Live;
   readonly running: RunningTurns;
-  readonly newId: NewId;
   readonly reached: ReachedPoint;
   /** A turn that takes longer is given up, so that its conversation can go on. */
   readonly turnMs: number;
@@ -64,18 +62,20 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
   const agent = revision.agents.get(run.agent);
   if (!agent) throw new Failure("agent.unknown", `the agent "${run.agent}" is no longer in the config`);
   const { store } = parts;
-  const model = parts.models.resolve(run.model ?? agent.models);
   const policy = () => parts.agents.current.policy;
-  const { grant } = agent;
+  // What it may call was settled when it was given; what the config says now counts beside it.
+  const grant = run.granted ?? agent.grant;
+  const task = run.task === null ? null : ((await readTask(store.read, run.task)) ?? null);
+  const model = parts.models.resolve(run.model ?? task?.spec.model ?? agent.models);
   const tools = await parts.toolbox.of(agent, revision, signal);
   const kept = await readContext(store.read, run.id);
-  const facts: TurnFacts = { run, agent, revision, grant, mayUse: mayUse(grant, policy) };
+  const facts: TurnFacts = { run, task, agent, revision, grant, mayUse: mayUse(grant, policy) };
   const isKept = kept !== undefined && !kept.stale;
   const told = isKept
     ? { context: kept, history: await historyOf(store.read, run, kept) }
     : await contextOf(parts, facts, tools, model, kept);
   const done = await readSteps(store.read, run.id);
-  const caller = agentIn(run, agent.roles);
+  const caller = agentIn(run, agent.roles, task?.step ?? null);
   const callParts: CallParts = { clock: parts.clock, redaction: parts.redaction, spill: parts.spill, policy };
   const emit: Turn["emit"] = (chunk) => parts.live.publish(run.id, chunk);
   const priceOf: Turn["priceOf"] = (name) => parts.models.priceOf?.(name) ?? null;
@@ -83,8 +83,10 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
     run,
     model,
     askedOf: askedOf(run, revision),
-    // Whoever may not read mail is not told of it; and a conversation that came with the message would forget it.
-    fresh: isKept ? null : { context: told.context, reader: facts.mayUse("mail_read") && !run.request?.messages ? caller : null },
+    // Whoever may not read mail is not told of it; a conversation that came with the message would forget it; a task is about itself alone.
+    fresh: isKept
+      ? null
+      : { context: told.context, reader: facts.mayUse("mail_read") && !isByItself(run) && task === null ? caller : null },
     turnOf: (begun, journal) => {
       const context = begun ?? told.context;
       const opening = openingOf(context, told.history, run);
@@ -100,6 +102,7 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
         signal,
         calls: {
           run,
+          task,
           agent,
           revision,
           grant,
@@ -137,10 +140,10 @@ async function contextOf(
   const [system, recalled] = parts.redaction.value(told);
   const instructions = run.request?.instructions;
   const offers = offersOf(tools, grant, parts.agents.current.policy);
-  const { summary, asked } = run.request?.messages ? NO_SUMMARY : await readSummaryState(read, run.sessionKey, run.epoch);
+  const { summary, asked } = isByItself(run) ? NO_SUMMARY : await readSummaryState(read, run.sessionKey, run.epoch);
   const { history, bounds } = stale
     ? { history: await historyOf(read, run, stale), bounds: boundsOf(stale) }
-    : run.request?.messages
+    : isByItself(run)
       ? { history: NO_HISTORY, bounds: { after: 0 } }
       : await newestHistory(read, run, summary, offers.length > 0, roomOf(model, run.request?.settings.maxOutputTokens));
   const mail = stale?.recalled.filter(({ name }) => name === "mail") ?? [];

@@ -4,6 +4,7 @@ import { failTurn } from "../../acts/fail-turn.ts";
 import { holdTurn } from "../../acts/hold-turn.ts";
 import { TurnJournal } from "../../acts/turn-journal.ts";
 import { waitForApproval } from "../../acts/wait-turn.ts";
+import { MAIL_CHAT } from "../../acts/wake-agent.ts";
 import type { TurnPayload } from "../../acts/work-kinds.ts";
 import { OWN_HOUSE } from "../../contract/wire.ts";
 import { asFailure, Failure, isFailure } from "../../kernel/failure.ts";
@@ -51,7 +52,7 @@ export function takeTurn(parts: TurnParts): Handler {
       const failure = timeUp.aborted
         ? new Failure("turn.too_long", `the turn did not end within ${parts.turnMs / 1000} s`, { cause: error })
         : asFailure(error);
-      await failTurn(store, item, run, failure, cause);
+      await failTurn(parts, item, run, failure, cause);
     } finally {
       silent();
       over();
@@ -61,7 +62,7 @@ export function takeTurn(parts: TurnParts): Handler {
 
 /** The mail that was to wake the agent was read by another turn meanwhile. */
 function isForNothing({ address }: RunInput, { mail }: StoredContext, { done }: Turn): boolean {
-  return address.platform === OWN_HOUSE && mail.length === 0 && done.length === 0;
+  return address.platform === OWN_HOUSE && address.chat === MAIL_CHAT && mail.length === 0 && done.length === 0;
 }
 
 const NOTHING_NEW: TurnEnd = { kind: "answered", text: "There is no new mail.", steps: [], last: null, calls: [] };

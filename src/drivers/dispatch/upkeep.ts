@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { failDeadTurn } from "../../acts/fail-turn.ts";
 import { abandonDelivery } from "../../acts/settle-delivery.ts";
+import type { TaskParts } from "../../acts/tasks/task-parts.ts";
 import { DELIVERY_WORK, TURN_WORK } from "../../acts/work-kinds.ts";
 import { asFailure } from "../../kernel/failure.ts";
 import type { Log } from "../../kernel/log.ts";
-import type { Store } from "../../store/store.ts";
 import type { DeadWork } from "../../store/work-queue.ts";
 
 const EVERY_MS = 1_000;
@@ -18,15 +18,15 @@ export interface Chore {
 
 /** What somebody has to do now and then; every node does it, and it does not matter which comes first. */
 export class Upkeep {
-  readonly #store: Store;
+  readonly #parts: TaskParts;
   readonly #node: string;
   readonly #log: Log;
   readonly #chores: readonly Chore[];
   readonly #stopping = new AbortController();
   #loop: Promise<void> | undefined;
 
-  constructor(store: Store, node: string, log: Log, chores: readonly Chore[] = []) {
-    this.#store = store;
+  constructor(parts: TaskParts, node: string, log: Log, chores: readonly Chore[] = []) {
+    this.#parts = parts;
     this.#node = node;
     this.#log = log;
     this.#chores = chores;
@@ -43,11 +43,12 @@ export class Upkeep {
 
   /** Work of owners that disappeared comes back or ends; events get their seal. */
   async round(): Promise<void> {
-    await this.#store.queue.reap();
-    for (const dead of await this.#store.queue.dead(DEAD_AT_ONCE, [TURN_WORK, DELIVERY_WORK]))
+    const { store } = this.#parts;
+    await store.queue.reap();
+    for (const dead of await store.queue.dead(DEAD_AT_ONCE, [TURN_WORK, DELIVERY_WORK]))
       await this.#chore({ name: `bury ${dead.id}`, run: () => this.#bury(dead) });
     for (const chore of this.#chores) await this.#chore(chore);
-    await this.#store.sealer.seal(this.#node);
+    await store.sealer.seal(this.#node);
   }
 
   /** One that fails keeps none of the others from being done. */
@@ -60,8 +61,8 @@ export class Upkeep {
   }
 
   async #bury(dead: DeadWork): Promise<void> {
-    if (dead.kind === TURN_WORK) await failDeadTurn(this.#store, dead);
-    if (dead.kind === DELIVERY_WORK) await abandonDelivery(this.#store, dead);
+    if (dead.kind === TURN_WORK) await failDeadTurn(this.#parts, dead);
+    if (dead.kind === DELIVERY_WORK) await abandonDelivery(this.#parts.store, dead);
   }
 
   async #run(): Promise<void> {

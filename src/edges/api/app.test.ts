@@ -62,11 +62,13 @@ function appFor(host: string): Hono {
   const agents = new AgentRegistry(revisionWithoutFile(configSchema.parse({})));
   const approvals = new Approvals(store, newId);
   const running = new TurnsHere();
-  const accept = intake(store, agents, newId, noCrashPoints, { models: modelRegistry([offlineProvider]), approvals, running });
+  const tasks = { store, newId, agents, pools: new Pools(store) };
+  const accept = intake(store, agents, newId, noCrashPoints, { models: modelRegistry([offlineProvider]), approvals, running, tasks });
   return createApp({
     store,
     log: quiet,
     routes: allRoutes({
+      tasks,
       store,
       log: quiet,
       accept,

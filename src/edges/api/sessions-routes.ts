@@ -1,4 +1,5 @@
 import { stopRunIn } from "../../acts/stop-runs.ts";
+import type { TaskParts } from "../../acts/tasks/task-parts.ts";
 import {
   sessionHits,
   sessionList,
@@ -13,17 +14,16 @@ import { run } from "../../contract/wire.ts";
 import type { WhereTo } from "../../drivers/intake/where-to.ts";
 import type { RunningTurns } from "../../kernel/running-turns.ts";
 import type { Sessions } from "../../records/sessions/sessions.ts";
-import type { Store } from "../../store/store.ts";
 import { OPERATORS, OVERSEERS, type Route, route } from "./route.ts";
 
 export interface SessionsParts {
-  readonly store: Store;
+  readonly tasks: TaskParts;
   readonly sessions: Sessions;
   readonly running: RunningTurns;
   readonly whereTo: WhereTo;
 }
 
-export function sessionsRoutes({ store, sessions, running, whereTo }: SessionsParts): Route[] {
+export function sessionsRoutes({ tasks, sessions, running, whereTo }: SessionsParts): Route[] {
   return [
     route({
       method: "GET",
@@ -74,7 +74,7 @@ export function sessionsRoutes({ store, sessions, running, whereTo }: SessionsPa
       handle: async ({ caller, params, transact }) => {
         const answer = await transact("stop run", async (tx) => ({
           status: 200,
-          body: await stopRunIn(store, tx, params.id, caller.name),
+          body: await stopRunIn(tasks, tx, params.id, caller.name),
         }));
         running.stop(answer.body.mergedInto ?? answer.body.id);
         return answer;

@@ -1,4 +1,5 @@
-import type { Run } from "../../contract/wire.ts";
+import { OWN_HOUSE, type Run } from "../../contract/wire.ts";
+import { type Grant, readGrant } from "../../deciders/policy/grant.ts";
 import type { Address } from "../../deciders/routing/address.ts";
 import type { RouteDecision } from "../../deciders/routing/route.ts";
 import type { ModelCall, ModelMessage, ModelSettings, ModelUsage, ToolOffer } from "../../kernel/model.ts";
@@ -27,6 +28,9 @@ export interface NewRun {
   readonly request?: RunRequest;
   /** The message of a person that it goes back to; absent or null: itself. */
   readonly root?: string | null;
+  /** The task that it is a turn of, and what it may call at most. */
+  readonly task?: string;
+  readonly granted?: Grant;
 }
 
 /** What whoever asked has brought beside the message. */
@@ -67,6 +71,18 @@ export interface RunInput {
   /** The session's own model, if it has one. */
   readonly model: string | null;
   readonly request?: RunRequest;
+  /** The task that it is a turn of. */
+  readonly task: string | null;
+  /** What it may call at most; null: what its agent may. */
+  readonly granted: Grant | null;
+}
+
+/** Of what the house itself starts: the chat of tasks that leave nothing in a conversation. */
+export const TASK_CHAT = "task";
+
+/** It knows nothing of a conversation in its session, and leaves nothing there: it has brought its own, or is a task that has none. */
+export function isByItself({ request, address }: Pick<RunInput, "request" | "address">): boolean {
+  return Boolean(request?.messages) || (address.platform === OWN_HOUSE && address.chat === TASK_CHAT);
 }
 
 interface RunRow {
@@ -86,12 +102,22 @@ interface RunRow {
   readonly ended_at: number | null;
 }
 
+interface InputRow {
+  readonly epoch: number;
+  readonly model: string | null;
+  readonly request: string | null;
+  readonly task_id: string | null;
+  readonly granted: string | null;
+}
+
 export async function addRun(tx: Tx, run: NewRun): Promise<void> {
   const error = run.refusal && JSON.stringify(run.refusal);
-  await tx.run`insert into runs (id, agent, session_key, status, address, input, decision, error, created_at, ended_at, epoch, request, root_id)
+  await tx.run`insert into runs (id, agent, session_key, status, address, input, decision, error, created_at, ended_at, epoch, request, root_id,
+      task_id, granted)
     values (${run.id}, ${run.agent}, ${run.sessionKey}, ${run.refusal ? "refused" : "queued"}, ${JSON.stringify(run.address)}, ${run.input},
       ${JSON.stringify(run.decision)}, ${error}, now_ms(), case when cast(${error} as text) is null then null else now_ms() end, ${run.epoch ?? 1},
-      ${run.request ? JSON.stringify(run.request) : null}, ${run.root ?? null})`;
+      ${run.request ? JSON.stringify(run.request) : null}, ${run.root ?? null}, ${run.task ?? null},
+      ${run.granted ? JSON.stringify(run.granted) : null})`;
 }
 
 export async function addAnsweredRun(tx: Tx, run: AnsweredRun): Promise<void> {
@@ -175,13 +201,14 @@ export async function rootOf(reads: Reads, id: string): Promise<string> {
 
 /** Undefined also for a refused run: nobody will take a turn for it. */
 export async function readRunInput(reads: Reads, id: string): Promise<RunInput | undefined> {
-  const row = await reads.get<RunRow & { readonly epoch: number; readonly model: string | null; readonly request: string | null }>`
-    select r.id, r.agent, r.session_key, r.address, r.input, r.epoch, r.request, s.model from runs as r
+  const row = await reads.get<RunRow & InputRow>`
+    select r.id, r.agent, r.session_key, r.address, r.input, r.epoch, r.request, r.task_id, r.granted, s.model from runs as r
     left join sessions as s on s.session_key = r.session_key where r.id = ${id}`;
   if (!row || row.agent === null || row.session_key === null) return undefined;
   const { agent, session_key: sessionKey, input, epoch, model } = row;
   const request = row.request === null ? {} : { request: JSON.parse(row.request) as RunRequest };
-  return { id: row.id, agent, sessionKey, address: JSON.parse(row.address), input, epoch, model, ...request };
+  const granted = row.granted === null ? null : readGrant(row.granted);
+  return { id: row.id, agent, sessionKey, address: JSON.parse(row.address), input, epoch, model, task: row.task_id, granted, ...request };
 }
 
 function replyOf(text: string, calls: string | null): NonNullable<Run["reply"]> {

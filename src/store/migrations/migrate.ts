@@ -20,6 +20,7 @@ import { mailLabels } from "./014-mail-labels.ts";
 import { mcpPins } from "./015-mcp-pins.ts";
 import { turnContexts } from "./016-turn-contexts.ts";
 import { toolOffers } from "./017-tool-offers.ts";
+import { tasks } from "./018-tasks.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -40,6 +41,7 @@ export const MIGRATIONS: readonly Migration[] = [
   mcpPins,
   turnContexts,
   toolOffers,
+  tasks,
 ];
 
 interface Applied {

@@ -1,5 +1,6 @@
 import type { CommandAnswer } from "../../../acts/answer-command.ts";
 import type { Placed } from "../../../acts/place-message.ts";
+import type { TaskParts } from "../../../acts/tasks/task-parts.ts";
 import type { Models } from "../../../kernel/model.ts";
 import type { Approvals } from "../../../records/access/approvals.ts";
 import type { Agent } from "../../../records/agents/agent.ts";
@@ -12,6 +13,7 @@ export interface CommandParts {
   readonly store: Store;
   readonly models: Models;
   readonly approvals: Approvals;
+  readonly tasks: TaskParts;
 }
 
 /** One command as it was given: by whom, in which conversation. */

@@ -39,10 +39,10 @@ export const stopCommand: Command = {
   most: 0,
   help: "stop what is being answered, and everything that waits behind it",
   who: "own",
-  run: async (tx, { sessionKey, ruled, by }, { store }) => {
+  run: async (tx, { sessionKey, ruled, by }, { tasks }) => {
     // What was asked before the conversation was handed over may still be going on, with the agent that the rules name.
     const before = reaches(ruled.standing, "own") ? [ruled.sessionKey] : [];
-    const stopped = await stopSessionsIn(store, tx, [...new Set([sessionKey, ...before])], by);
+    const stopped = await stopSessionsIn(tasks, tx, [...new Set([sessionKey, ...before])], by);
     if (stopped.length === 0) return { text: "There was nothing to stop." };
     return { text: stopped.length === 1 ? "Stopped." : `Stopped ${stopped.length} messages.`, stopped };
   },

@@ -1,4 +1,5 @@
 import { stopRunIn } from "../../../acts/stop-runs.ts";
+import type { TaskParts } from "../../../acts/tasks/task-parts.ts";
 import type { Run } from "../../../contract/wire.ts";
 import type { Accept } from "../../../drivers/intake/accept.ts";
 import type { Caller } from "../../../kernel/caller.ts";
@@ -25,6 +26,7 @@ const MAX_NAME = 256;
 
 export interface OpenAiParts {
   readonly store: Store;
+  readonly tasks: TaskParts;
   readonly accept: Accept;
   readonly agents: Pick<AgentRegistry, "current">;
   readonly sessions: Sessions;
@@ -131,10 +133,14 @@ export async function isCut({ store }: OpenAiParts, runId: string): Promise<bool
  * Whoever closes the connection has not said that the run should end: a lost connection looks the same, and the message was taken. Those
  * who mean it say so beforehand, with `X-Guildhall-On-Close: stop`.
  */
-export async function clientLeft({ store, running, log }: OpenAiParts, { caller, headers }: SentRequest, runId: string): Promise<void> {
+export async function clientLeft(
+  { store, tasks, running, log }: OpenAiParts,
+  { caller, headers }: SentRequest,
+  runId: string,
+): Promise<void> {
   if (headers.get(ON_CLOSE_HEADER) !== "stop") return;
   try {
-    await store.transact("stop run", (tx) => stopRunIn(store, tx, runId, caller.name), "locked");
+    await store.transact("stop run", (tx) => stopRunIn(tasks, tx, runId, caller.name), "locked");
     running.stop(runId);
   } catch (error) {
     if (!isFailure(error, "run.over")) log.warn("a run could not be stopped", { run: runId, error: String(error) });

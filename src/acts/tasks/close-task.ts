@@ -1,0 +1,30 @@
+import { endTask, type StoredTask, type TaskEnd } from "../../records/tasks/task-rows.ts";
+import type { Tx } from "../../store/engine.ts";
+import type { TaskParts } from "./task-parts.ts";
+import { tellTaskEndIn } from "./tell-task-end.ts";
+
+/** How a turn that was somebody's task has ended. */
+export type TaskRunEnd = TaskEnd & {
+  /** The event of the turn's end. */
+  readonly causedBy: number;
+};
+
+/** The task has ended: whoever waits for it goes on, and whoever does not is told. */
+export async function closeTaskIn(parts: TaskParts, tx: Tx, task: StoredTask, end: TaskRunEnd): Promise<void> {
+  if (!(await endTask(tx, task.id, end))) return;
+  const [closed] = await parts.store.ledger.append(tx, {
+    type:
+      end.status === "completed"
+        ? "task.completed"
+        : end.status === "cancelled"
+          ? "task.cancelled"
+          : end.status === "unknown"
+            ? "task.lost"
+            : "task.failed",
+    actor: task.agent ?? task.from,
+    subject: ["task", task.id],
+    causedBy: end.causedBy,
+    data: { kind: task.kind, run: task.run, ...(end.error ? { error: end.error } : {}) },
+  });
+  await tellTaskEndIn(parts, tx, task, end, closed as number);
+}
