@@ -6,7 +6,7 @@ import type { Ledger } from "./ledger.ts";
 const POLL_MS = 1_000;
 const PAGE = 500;
 /** Followers that are nearly caught up are served from memory: a thousand watchers cost one query, not a thousand. */
-const REMEMBERED = 2_000;
+const REMEMBERED = 1_000;
 
 /** The newest events, read once for everybody who follows. It works only while somebody does. */
 export class LedgerTail {
@@ -76,7 +76,8 @@ export class LedgerTail {
         this.#recent.push(...(await this.#ledger.read(this.#newest, PAGE)));
         this.#newest = this.#recent.at(-1)?.seq ?? this.#newest;
         const surplus = this.#recent.length - REMEMBERED;
-        if (surplus > 0) this.#from = this.#recent.splice(0, surplus).at(-1)?.seq ?? this.#from;
+        // Not one by one: each time the rest moves up.
+        if (surplus > PAGE) this.#from = this.#recent.splice(0, surplus).at(-1)?.seq ?? this.#from;
       } finally {
         this.#refresh = undefined;
       }

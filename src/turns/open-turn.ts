@@ -1,6 +1,6 @@
 import type { Tool } from "../abilities/tools/tool.ts";
 import type { Grant } from "../deciders/policy/grant.ts";
-import { ANY_ARGUMENTS, mayCall } from "../deciders/policy/may-call.ts";
+import { ANY_ARGUMENTS, verdictOf } from "../deciders/policy/may-call.ts";
 import type { Policy } from "../deciders/policy/policy.ts";
 import type { ModelMessage, ToolOffer } from "../kernel/model.ts";
 import { Offer } from "../kernel/tool-offer.ts";
@@ -39,7 +39,7 @@ export interface ContextSources {
 /** The tools that a model is told of: those it may call, in an order that stays the same. */
 export function offersOf(tools: ReadonlyMap<string, Tool>, grant: Grant, policy: Policy): ToolOffer[] {
   return [...tools.values()]
-    .filter(({ name }) => mayCall({ grant, current: policy, tool: name, args: ANY_ARGUMENTS }).verdict !== "deny")
+    .filter(({ name }) => verdictOf({ grant, current: policy, tool: name, args: ANY_ARGUMENTS }) !== "deny")
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .map((tool) => tool.offer ?? new Offer(tool));
 }

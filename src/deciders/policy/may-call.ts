@@ -34,6 +34,11 @@ export function mayCall(call: ToolCall): CallDecision {
   return new Judgement(call, null).decide();
 }
 
+/** The verdict of `mayCall` alone: for whoever asks about every tool there is, and tells nobody why. */
+export function verdictOf(call: ToolCall): Verdict {
+  return new Judgement(call, null, false).decide().verdict;
+}
+
 /** The same, with every rule that was looked at. */
 export function explainCall(call: ToolCall): CallDecision {
   return new Judgement(call, []).decide();
@@ -52,14 +57,17 @@ const UNREADABLE: Refusal = {
 class Judgement {
   readonly #call: ToolCall;
   readonly #trace: PolicyLine[] | null;
+  /** Whether the reasons are wanted. */
+  readonly #inWords: boolean;
   #verdict: Verdict = "allow";
   /** Of the first layer that was asked, until a stricter one decides. */
   #because: string | null = null;
   readonly #fixes: string[] = [];
 
-  constructor(call: ToolCall, trace: PolicyLine[] | null) {
+  constructor(call: ToolCall, trace: PolicyLine[] | null, inWords = true) {
     this.#call = call;
     this.#trace = trace;
+    this.#inWords = inWords;
   }
 
   decide(): CallDecision {
@@ -118,12 +126,13 @@ class Judgement {
     const compiled = this.#call.current.compiled(layer);
     const finding = compiled.find(tool, this.#trace);
     const { verdict } = finding;
-    this.#because ??= becauseOf(layer, finding, tool);
+    if (this.#inWords) this.#because ??= becauseOf(layer, finding, tool);
     if (verdict === "allow") return;
     const decides = this.#verdict !== "deny" && verdict !== this.#verdict;
-    if (decides) this.#because = `${becauseOf(layer, finding, tool)}${isPast ? "; so it was when this run began" : ""}`;
+    if (decides && this.#inWords) this.#because = `${becauseOf(layer, finding, tool)}${isPast ? "; so it was when this run began" : ""}`;
     if (decides) this.#verdict = verdict;
-    if (verdict === "deny") this.#fixes.push(isPast ? "start a new run, which has the rules of now" : fixOf(compiled, tool));
+    if (verdict === "deny" && this.#inWords)
+      this.#fixes.push(isPast ? "start a new run, which has the rules of now" : fixOf(compiled, tool));
   }
 
   #refuse(refusal: Refusal | null): void {

@@ -82,8 +82,8 @@ export class Dispatcher {
       try {
         const seen = queue.version();
         const ended = this.#ended;
-        const { claimed, heldBack } = await this.#claim();
-        if (claimed === 0 && !(heldBack && ended !== this.#ended)) await this.#idle(seen, heldBack);
+        const { isAll, heldBack } = await this.#claim();
+        if (isAll && !(heldBack && ended !== this.#ended)) await this.#idle(seen, heldBack);
         if (this.#running.size >= this.#options.limit()) await this.#slot();
       } catch (error) {
         log.warn("work cannot be claimed; trying again", { code: asFailure(error).code });
@@ -92,15 +92,17 @@ export class Dispatcher {
     }
   }
 
-  /** `heldBack`: somebody may have no more slots until one is free. */
-  async #claim(): Promise<{ readonly claimed: number; readonly heldBack: boolean }> {
+  /** `isAll`: there was no more to claim. `heldBack`: somebody may have no more slots until one is free. */
+  async #claim(): Promise<{ readonly isAll: boolean; readonly heldBack: boolean }> {
     const { queue, owner, limit, tenants, leaseMs } = this.#options;
     const { items: most, without } = roomFor(limit(), this.#tenants(), (tenants?.() ?? 1) > 1);
-    if (most === 0) return { claimed: 0, heldBack: true };
+    if (most === 0) return { isAll: true, heldBack: true };
     const items = await queue.claim(owner, most, leaseMs, this.#kinds, without);
     if (this.#stopping.signal.aborted) await queue.handBack(items);
     else for (const item of items) this.#begin(item);
-    return { claimed: items.length, heldBack: without.length > 0 };
+    const heldBack = without.length > 0;
+    // Where somebody is left out, the queue is not always looked through to its end.
+    return { isAll: heldBack ? items.length === 0 : items.length < most, heldBack };
   }
 
   *#tenants(): Generator<string | null> {

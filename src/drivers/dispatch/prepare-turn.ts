@@ -7,7 +7,7 @@ import type { TaskParts } from "../../acts/tasks/task-parts.ts";
 import type { TurnJournal } from "../../acts/turn-journal.ts";
 import { agentIn } from "../../acts/turn-mail.ts";
 import type { Grant } from "../../deciders/policy/grant.ts";
-import { ANY_ARGUMENTS, mayCall } from "../../deciders/policy/may-call.ts";
+import { ANY_ARGUMENTS, verdictOf } from "../../deciders/policy/may-call.ts";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { Label } from "../../kernel/label.ts";
@@ -180,7 +180,7 @@ function reserving(model: Model, { agents, settings }: Revision, journal: TurnJo
 const NO_SUMMARY = { summary: null, asked: false };
 
 function mayUse(grant: Grant, policy: () => Revision["policy"]): (tool: string) => boolean {
-  return (tool) => mayCall({ grant, current: policy(), tool, args: ANY_ARGUMENTS }).verdict !== "deny";
+  return (tool) => verdictOf({ grant, current: policy(), tool, args: ANY_ARGUMENTS }) !== "deny";
 }
 
 function labelsOf(steps: readonly Step[]): Set<Label> {

@@ -8,6 +8,7 @@ import { MAIL_CHAT } from "../../acts/wake-agent.ts";
 import type { TurnPayload } from "../../acts/work-kinds.ts";
 import { OWN_HOUSE } from "../../contract/wire.ts";
 import { asFailure, Failure, isFailure } from "../../kernel/failure.ts";
+import { firstOf } from "../../kernel/first-of.ts";
 import { standstillOf } from "../../records/agents/standstill.ts";
 import type { StoredContext } from "../../records/journal/contexts.ts";
 import { type RunInput, readRunInput } from "../../records/sessions/runs.ts";
@@ -31,10 +32,10 @@ export function takeTurn(parts: TurnParts): Handler {
     const standstill = standstillOf(revision.agents.get(run.agent));
     if (standstill?.waits) return holdTurn(store, reached, item, run, revision.number, standstill.failure, causedBy);
     let cause = causedBy;
-    const timeUp = AbortSignal.timeout(parts.turnMs);
     const { stopped, over } = parts.running.begin(runId);
     const silent = live.begin(runId);
-    const signal = AbortSignal.any([lost, stopped, timeUp]);
+    const ending = firstOf([lost, stopped], parts.turnMs);
+    const { signal } = ending;
     try {
       if (standstill) throw standstill.failure;
       const prepared = await prepareTurn(parts, run, revision, signal);
@@ -49,11 +50,12 @@ export function takeTurn(parts: TurnParts): Handler {
     } catch (error) {
       // Handed back, taken over or stopped: somebody else has the last word, and this one has nothing more to say.
       if (lost.aborted || stopped.aborted || isFailure(error, "fence.stale")) return;
-      const failure = timeUp.aborted
+      const failure = ending.isTimeUp
         ? new Failure("turn.too_long", `the turn did not end within ${parts.turnMs / 1000} s`, { cause: error })
         : asFailure(error);
       await failTurn(parts, item, run, failure, cause);
     } finally {
+      ending.over();
       silent();
       over();
     }

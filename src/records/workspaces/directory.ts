@@ -93,6 +93,24 @@ export class Directory {
     return Directory.#holdAtOnce(this.#kind, this.#pathOf(name), this.#flags);
   }
 
+  /**
+   * The same for a folder that programs could make a place that answers late, by mounting something there: at once unless they have. A
+   * handle that only names asks nothing of what is mounted.
+   */
+  async directoryUnlessMounted(name: string): Promise<Directory> {
+    if (this.#kind !== "proc-handles") return this.directory(name);
+    const path = this.#pathOf(name);
+    const handle = Handle.openAtOnce(path, this.#flags);
+    try {
+      const mount = handle.mountAtOnce();
+      const isOurs = mount !== undefined && mount === this.#handle.mountAtOnce();
+      return new Directory(this.#kind, handle, path, isOurs ? handle.statAtOnce() : await handle.stat());
+    } catch (error) {
+      handle.close();
+      throw error;
+    }
+  }
+
   get #flags(): number {
     return O_DIRECTORY | (this.#kind === "proc-handles" ? O_PATH | O_NOFOLLOW : O_RDONLY | O_NOFOLLOW_ANY);
   }

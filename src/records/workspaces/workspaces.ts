@@ -156,7 +156,7 @@ async function linkShared(own: Directory, wanted: boolean): Promise<void> {
 /** Through no link at all, and made where it is missing. */
 async function openNames(above: Directory, [name = ".", ...names]: readonly string[]): Promise<Directory> {
   // The last is the agent's: its programs could make it a place that answers late, for which nobody else should wait.
-  if (names.length === 0) return openOrMake(above, name, () => above.directory(name));
+  if (names.length === 0) return openOrMake(above, name, () => above.directoryUnlessMounted(name));
   return during(
     openOrMake(above, name, async () => above.directoryAtOnce(name)),
     (below) => openNames(below, names),

@@ -52,6 +52,11 @@ export class GroupCommit {
     });
   }
 
+  /** The writer's connection while nothing is open on it: it sees what was committed, and no more. */
+  get between(): Connection | undefined {
+    return this.#connection?.db.isTransaction === false ? this.#connection : undefined;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await this.#draining;

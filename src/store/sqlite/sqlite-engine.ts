@@ -10,6 +10,7 @@ import { Connection } from "./connection.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { inspectDatabase, openWriter } from "./open-database.ts";
 import { isBusy, sqliteFailure } from "./sqlite-errors.ts";
+import { isSelect } from "./sqlite-tx.ts";
 
 const SNAPSHOT_CONNECTIONS = 4;
 const READS_BEFORE_YIELD = 200;
@@ -63,8 +64,8 @@ export class SqliteEngine implements Engine {
     });
     chmodSync(options.path, 0o600);
     this.reads = {
-      all: <Row>(strings: TemplateStringsArray, ...values: SqlValue[]) => this.#read((reader) => reader.all<Row>(strings, values)),
-      get: <Row>(strings: TemplateStringsArray, ...values: SqlValue[]) => this.#read((reader) => reader.get<Row>(strings, values)),
+      all: <Row>(strings: TemplateStringsArray, ...values: SqlValue[]) => this.#read(strings, (reader) => reader.all<Row>(strings, values)),
+      get: <Row>(strings: TemplateStringsArray, ...values: SqlValue[]) => this.#read(strings, (reader) => reader.get<Row>(strings, values)),
     };
   }
 
@@ -114,11 +115,17 @@ export class SqliteEngine implements Engine {
     await this.#writer.close();
   }
 
-  /** The reader stands apart from the writer: in the middle of a batch the writer sees rows that are not committed yet. */
-  async #read<T>(read: (reader: Connection) => T): Promise<T> {
+  /**
+   * In the middle of a batch the writer sees rows that are not committed yet: then a reader of its own is asked. It must forget its pages at
+   * every commit; the writer still has them, and answers in a third of the time.
+   */
+  async #read<T>(strings: TemplateStringsArray, read: (reader: Connection) => T): Promise<T> {
     if (++this.#readsSinceYield > READS_BEFORE_YIELD) await this.#letOthersRun();
     for (let attempt = 1; ; attempt++) {
       try {
+        // Only the reader refuses what would write.
+        const writer = isSelect(strings) ? this.#writer.between : undefined;
+        if (writer) return read(writer);
         this.#reader ??= this.#openReader();
         return read(this.#reader);
       } catch (error) {

@@ -63,6 +63,6 @@ export class SqliteTx implements Tx {
   }
 }
 
-function isSelect(strings: TemplateStringsArray): boolean {
+export function isSelect(strings: TemplateStringsArray): boolean {
   return /^\s*select\b/.test(strings[0] as string);
 }
