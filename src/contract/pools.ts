@@ -214,6 +214,8 @@ export const retraction = z.object({
   hidden: z.number(),
   /** Descendants in keys the asker may not write: they stay until an operator withdraws them. */
   left: z.number(),
+  /** Steps of workflows that it went into, by run; they are what `workflow rerun` should begin from. For operators. */
+  workflows: z.array(z.object({ id: z.string(), steps: z.array(z.string()) })).optional(),
 });
 export type RetractionAnswer = z.output<typeof retraction>;
 

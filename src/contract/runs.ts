@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { approval } from "./approvals.ts";
+import { TASK_KINDS } from "./tasks.ts";
 import { text } from "./text.ts";
 import { usage } from "./usage.ts";
 import { run } from "./wire.ts";
@@ -62,6 +63,11 @@ export const runSteps = z.object({
   labels,
   steps: z.array(runStep),
   approvals: z.array(approval),
+  /** The task it was a turn of; a workflow's step is named by both. */
+  task: z
+    .object({ id: z.string(), kind: z.enum(TASK_KINDS), workflow: z.string().nullable(), step: z.string().nullable() })
+    .nullable()
+    .optional(),
 });
 export type RunSteps = z.output<typeof runSteps>;
 

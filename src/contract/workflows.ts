@@ -97,6 +97,10 @@ export const runStepView = z.object({
   stale: z.array(z.object({ key: z.string(), read: z.number(), current: z.number().nullable() })).optional(),
   /** Taken over from the run that this one goes back to. */
   reused: z.boolean().optional(),
+  /** The calls of its newest turn that run now or wait for a person; empty: it thinks. Of a step that runs. */
+  calls: z.array(z.object({ tool: z.string(), args: z.string(), state: z.enum(["asked", "intended"]), since: z.number() })).optional(),
+  /** What its turns came to so far, those of tasks below it left out. Absent: no model was asked. */
+  usage: usage.optional(),
 });
 export type RunStepView = z.output<typeof runStepView>;
 
@@ -139,6 +143,13 @@ export const workflowRunHead = workflowRun
     steps: z.object({ all: z.number(), over: z.number() }),
   });
 export type WorkflowRunHead = z.output<typeof workflowRunHead>;
+/** `before`: the `next` of the page before. */
+export const workflowRunQuery = z.strictObject({
+  status: z.enum(WORKFLOW_STATES).optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+  before: z.string().max(100).optional(),
+});
+export type WorkflowRunFilter = z.input<typeof workflowRunQuery>;
 export const workflowRunList = z.object({ runs: z.array(workflowRunHead), next: z.string().nullable() });
 export type WorkflowRunList = z.output<typeof workflowRunList>;
 
@@ -149,6 +160,24 @@ export const newWorkflowRun = z.strictObject({
 });
 export type NewWorkflowRun = z.input<typeof newWorkflowRun>;
 export const startedWorkflow = z.object({ id: z.string() });
+
+/** A file in `<home>/workflows/`. `problem`: why it cannot be run. */
+export const workflowFile = z.object({
+  name: z.string(),
+  file: z.string(),
+  description: z.string().nullable(),
+  steps: z.number(),
+  problem: z.string().nullable(),
+});
+export type WorkflowFile = z.output<typeof workflowFile>;
+export const workflowFiles = z.object({ workflows: z.array(workflowFile) });
+
+/** What is told of a run as it happens: all of it first, then the steps that have changed, and at last the run that is over. */
+export const WORKFLOW_LIVE = {
+  run: workflowRun,
+  change: workflowRun.pick({ status: true, paused: true, usage: true, steps: true }),
+  done: workflowRun,
+} as const;
 
 export const reviewVerdict = z.strictObject({
   step: z.string().min(1).max(100),
