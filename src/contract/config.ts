@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { a2aConfig, peersConfig } from "./a2a.ts";
 import { binding } from "./bindings.ts";
 import { poolsConfig } from "./pools.ts";
 import { secret } from "./secret.ts";
@@ -199,6 +200,8 @@ export const configSchema = z.strictObject({
     .record(z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, "a channel's name is lowercase letters, digits, _ and -"), channel)
     .default({}),
   pools: poolsConfig.default({}),
+  a2a: a2aConfig.prefault({}),
+  peers: peersConfig.default({}),
   store: z
     .string()
     .regex(/^(sqlite|postgres(ql)?:\/\/.+)$/, "expected sqlite or postgres://…")

@@ -1,3 +1,4 @@
+import { peerIn } from "../contract/a2a.ts";
 import { agentId, defaultAgentOf } from "../contract/config.ts";
 import { didYouMean, nearest } from "../kernel/nearest.ts";
 import { type ConfigPath, errorAt, type Finding, warningAt } from "./config-problem.ts";
@@ -6,7 +7,8 @@ import { listAt, mapAt, valueAt } from "./value-at.ts";
 
 /** What a schema cannot see: whether what names something else names something that is there. On values as written, sound or not. */
 export function agentFindings(value: unknown, around: Surroundings): Finding[] {
-  if (valueAt(value, ["agents"]) === undefined) return [...noSandbox(value, []), ...unknownAgentsInBindings(value, new Set(["main"]))];
+  if (valueAt(value, ["agents"]) === undefined)
+    return [...noSandbox(value, []), ...unknownAgentsInBindings(value, new Set(["main"])), ...unknownPublished(value, new Set(["main"]))];
   const ids = Object.keys(mapAt(value, ["agents"]));
   const known = new Set(ids);
   return [
@@ -15,6 +17,7 @@ export function agentFindings(value: unknown, around: Surroundings): Finding[] {
     ...ids.flatMap((id) => ownFindings(value, id, known)),
     ...sharedPathFindings(value, ids, around),
     ...unknownAgentsInBindings(value, known),
+    ...unknownPublished(value, known),
   ];
 }
 
@@ -71,9 +74,23 @@ function ownFindings(value: unknown, id: string, ids: ReadonlySet<string>): Find
     ...listAt(value, sees).flatMap((name, index) => (name === "*" ? [] : unknownAgent([...sees, index], name, ids))),
     ...listAt(value, delegates).flatMap((written, index) => {
       const path = typeof written === "string" ? [...delegates, index] : [...delegates, index, "id"];
-      return unknownAgent(path, valueAt(value, path), ids);
+      const name = valueAt(value, path);
+      const peer = typeof name === "string" ? peerIn(name) : null;
+      return peer === null ? unknownAgent(path, name, ids) : unknownPeer(path, peer, Object.keys(mapAt(value, ["peers"])));
     }),
   ];
+}
+
+function unknownPublished(value: unknown, ids: ReadonlySet<string>): Finding[] {
+  const published: ConfigPath = ["a2a", "agents"];
+  return listAt(value, published).flatMap((name, index) => (name === "*" ? [] : unknownAgent([...published, index], name, ids)));
+}
+
+function unknownPeer(path: ConfigPath, name: string, known: readonly string[]): Finding[] {
+  if (known.includes(name)) return [];
+  const meant = nearest(name.slice(0, 100), known);
+  const fix = meant ? `Write peer:${meant}.` : "Add it under peers, with its url.";
+  return [errorAt(path, "config.unknown_peer", `there is no peer "${name.slice(0, 100)}"${didYouMean(name, known)}`, fix)];
 }
 
 function unknownAgentsInBindings(value: unknown, ids: ReadonlySet<string>): Finding[] {

@@ -8,6 +8,7 @@ export const SECRET_POSITIONS: readonly string[] = [
   "providers.*.api_key",
   "web.search.brave",
   "web.search.tavily",
+  "peers.*.token",
   "channels.*.token",
   "channels.*.accounts.*.token",
 ];

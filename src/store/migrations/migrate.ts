@@ -21,6 +21,9 @@ import { mcpPins } from "./015-mcp-pins.ts";
 import { turnContexts } from "./016-turn-contexts.ts";
 import { toolOffers } from "./017-tool-offers.ts";
 import { tasks } from "./018-tasks.ts";
+import { taskSearch } from "./019-task-search.ts";
+import { a2a } from "./020-a2a.ts";
+import { schedules } from "./021-schedules.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -42,6 +45,9 @@ export const MIGRATIONS: readonly Migration[] = [
   turnContexts,
   toolOffers,
   tasks,
+  a2a,
+  taskSearch,
+  schedules,
 ];
 
 interface Applied {
