@@ -6,6 +6,8 @@ import { join } from "node:path";
 export interface FsyncShim {
   /** What the child's environment needs. Its counters start at zero. */
   environment(delayMs: number): Record<string, string>;
+  /** The same, and nothing is synced at all. */
+  withoutSync(): Record<string, string>;
 }
 
 /** Answers why there is none, where there is none: no compiler, or no LD_PRELOAD. */
@@ -21,13 +23,12 @@ export function buildFsyncShim(folder: string): FsyncShim | string {
     return missing ? "there is no C compiler (cc)" : `cc failed: ${(error as Error).message}`;
   }
   let files = 0;
-  return {
-    environment: (delayMs) => {
-      const counters = join(folder, `fsyncs-${files++}`);
-      writeFileSync(counters, Buffer.alloc(16));
-      return { LD_PRELOAD: library, FSYNC_SHIM_FILE: counters, FSYNC_SHIM_DELAY_US: String(delayMs * 1_000) };
-    },
+  const environment = (delayMs: number): Record<string, string> => {
+    const counters = join(folder, `fsyncs-${files++}`);
+    writeFileSync(counters, Buffer.alloc(16));
+    return { LD_PRELOAD: library, FSYNC_SHIM_FILE: counters, FSYNC_SHIM_DELAY_US: String(delayMs * 1_000) };
   };
+  return { environment, withoutSync: () => ({ ...environment(0), FSYNC_SHIM_SKIP: "1" }) };
 }
 
 /** In the child: how often this process has synced a file so far; null without the shim. */

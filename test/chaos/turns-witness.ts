@@ -15,6 +15,9 @@ export interface Asked {
   readonly results: readonly (readonly { readonly tool: string; readonly text: string; readonly failed: boolean }[])[];
 }
 
+/** What the model says; `call` makes a call that no other answer has. */
+export type Play = (asked: Asked, call: (tool: string) => ModelCall) => Told;
+
 /**
  * The world outside the daemon: it thinks for the model, and counts what the tools do to it. It lives in the process that kills, so that
  * what it has seen stays true whoever dies. Every answer names its calls by a number that no other answer has.
@@ -30,7 +33,10 @@ export class Witness {
   #number = 0;
   #onEffect: ((tool: string) => void) | null = null;
 
-  private constructor() {
+  readonly #play: Play;
+
+  private constructor(play: Play) {
+    this.#play = play;
     this.#server = createServer((request, response) => {
       let body = "";
       request.on("data", (data) => {
@@ -40,8 +46,8 @@ export class Witness {
     });
   }
 
-  static async start(): Promise<Witness> {
-    const witness = new Witness();
+  static async start(play: Play = twoRounds): Promise<Witness> {
+    const witness = new Witness(play);
     await new Promise<void>((resolve) => witness.#server.listen(0, "127.0.0.1", resolve));
     return witness;
   }
@@ -70,16 +76,19 @@ export class Witness {
     return { done: name };
   }
 
-  /** Two rounds of calls, then an answer that tells what came of them. */
-  #answer({ message, results }: Asked): Told {
-    this.answers.set(message, (this.answers.get(message) ?? 0) + 1);
-    const call = (tool: string): ModelCall => {
+  #answer(asked: Asked): Told {
+    this.answers.set(asked.message, (this.answers.get(asked.message) ?? 0) + 1);
+    return this.#play(asked, (tool) => {
       // Whose it is can be seen from outside too.
-      const number = `${++this.#number} for ${message}`;
+      const number = `${++this.#number} for ${asked.message}`;
       return { id: `call_${this.#number}`, tool, args: JSON.stringify({ number }) };
-    };
-    if (results.length === 0) return { text: "first", calls: [call("look"), call("put"), call("fire"), call("look")] };
-    if (results.length === 1) return { text: "then", calls: [call("fire"), call("put")] };
-    return { text: `told ${message}: ${JSON.stringify(results.flat())}`, calls: [] };
+    });
   }
 }
+
+/** Two rounds of calls, then an answer that tells what came of them. */
+const twoRounds: Play = ({ message, results }, call) => {
+  if (results.length === 0) return { text: "first", calls: [call("look"), call("put"), call("fire"), call("look")] };
+  if (results.length === 1) return { text: "then", calls: [call("fire"), call("put")] };
+  return { text: `told ${message}: ${JSON.stringify(results.flat())}`, calls: [] };
+};
