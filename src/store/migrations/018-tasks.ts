@@ -30,31 +30,36 @@ export const tasks: Migration = {
     // Tasks that a call waits for, JSON.
     "alter table tool_calls add column tasks text",
 
-    // One run of a workflow; its task has the same id. `definition`, `input`, `outputs`, `error` and `granted` are JSON; `granted`: what no step
-    // may go beyond. `open_steps`: those that are not over. `idempotency`: by whom and what it was asked for, where it was named.
+    // One run of a workflow; its task has the same id. `definition`, `input`, `outputs`, `error`, `granted` and `lineage` are JSON; `granted`: what
+    // no step may go beyond; `lineage`: what tasks of its steps inherit. `open_steps`: those that are not over; of them `active_steps` are ready
+    // or running; `failed_steps` failed, or were cancelled by themselves. `idempotency`: by whom and what it was asked for, where it was named;
+    // `request_hash`: of what was asked for by that name.
     {
       sqlite: `create table workflow_runs (id text primary key, name text not null, status text not null, definition text not null,
-        input text not null, outputs text, error text, pool text, opened_by text not null, caller_agent text, granted text, paused integer not null,
-        open_steps integer not null, failed_steps integer not null, rerun_of text, rerun_from text, idempotency text, created_at bigint not null,
-        ended_at bigint) without rowid`,
+        input text not null, outputs text, error text, pool text, opened_by text not null, caller_agent text, granted text, lineage text not null,
+        paused integer not null, open_steps integer not null, active_steps integer not null, failed_steps integer not null, rerun_of text,
+        rerun_from text, idempotency text, request_hash text, created_at bigint not null, ended_at bigint) without rowid`,
       postgres: `create table workflow_runs (id text collate "C" primary key, name text not null, status text not null, definition text not null,
-        input text not null, outputs text, error text, pool text, opened_by text not null, caller_agent text, granted text, paused integer not null,
-        open_steps integer not null, failed_steps integer not null, rerun_of text, rerun_from text, idempotency text collate "C",
-        created_at bigint not null, ended_at bigint)`,
+        input text not null, outputs text, error text, pool text, opened_by text not null, caller_agent text, granted text, lineage text not null,
+        paused integer not null, open_steps integer not null, active_steps integer not null, failed_steps integer not null,
+        rerun_of text collate "C", rerun_from text, idempotency text collate "C", request_hash text, created_at bigint not null, ended_at bigint)`,
     },
     "create unique index workflow_runs_by_key on workflow_runs (idempotency) where idempotency is not null",
-    // One row per step, and per item of a `foreach`: `step` is then `<id>[<index>]`, `of_step` the id alone. `item`, `error` and `stale` are JSON;
-    // `answer` is its final words.
+    // One row per step, and per item of a `foreach`: `step` is then `<id>[<index>]`, `of_step` the id alone. `item`, `items`, `error`, `stale` and
+    // `review` are JSON; `items`: of a `foreach`, how many of its items are in which state. What it answered stands in its task.
     {
       sqlite: `create table workflow_steps (workflow_id text not null, step text not null, of_step text not null, item_index integer, item text,
-        state text not null, agent text, task_id text, run_id text, attempts integer not null, stale_reruns integer not null, answer text,
+        items text, state text not null, agent text, task_id text, run_id text, attempts integer not null, stale_reruns integer not null,
         error text, stale text, review text, reused integer not null, ready_at bigint, started_at bigint, ended_at bigint,
         primary key (workflow_id, step)) without rowid`,
       postgres: `create table workflow_steps (workflow_id text collate "C" not null, step text collate "C" not null, of_step text collate "C" not null,
-        item_index integer, item text, state text not null, agent text, task_id text, run_id text, attempts integer not null,
-        stale_reruns integer not null, answer text, error text, stale text, review text, reused integer not null, ready_at bigint,
+        item_index integer, item text, items text, state text not null, agent text, task_id text collate "C", run_id text collate "C",
+        attempts integer not null, stale_reruns integer not null, error text, stale text, review text, reused integer not null, ready_at bigint,
         started_at bigint, ended_at bigint, primary key (workflow_id, step))`,
     },
+    "create index workflow_items_to_start on workflow_steps (workflow_id, of_step, item_index) where item_index is not null and state = 'waiting'",
+    // Of whoever was cancelled or retracted, what else has taken it over.
+    "create index workflow_steps_reused on workflow_steps (run_id) where reused = 1",
 
     // `next_at`: when it is due, by the database's clock; null: never again, or paused. `owner`: who made it. `granted` is JSON.
     {
