@@ -1,6 +1,9 @@
 import type { TaskKind, TaskStatus } from "../../contract/tasks.ts";
+import type { Label } from "../../kernel/label.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
 import type { Store } from "../../store/store.ts";
+import { indexNewTask, indexTaskAgain } from "./task-index.ts";
+import { addViewersIn, viewersOfNew } from "./task-viewers.ts";
 
 /** The keys of a pool that a task may use, and no others. */
 export interface TaskScope {
@@ -24,6 +27,10 @@ export interface TaskSpec {
   readonly allowSubagents?: boolean;
   /** By whom it was asked for, where a program has named it. */
   readonly idempotencyKey?: string;
+  /** Turns that wait for it beside the first, by their rows in the work queue. */
+  readonly alsoWaiters?: readonly number[];
+  /** What whoever opened it had seen: it begins with it. */
+  readonly labels?: readonly Label[];
   readonly schedule?: string;
   /** The agent elsewhere that does it. */
   readonly remote?: { readonly peer: string; readonly taskId?: string; readonly contextId?: string };
@@ -82,6 +89,8 @@ export type NewTaskRow = Pick<
   Partial<Pick<StoredTask, "workflow" | "step" | "waiter">> & {
     /** From now on, by the database's clock. */
     readonly timeoutMs?: number | null;
+    /** Null: every one is another. */
+    readonly idempotencyKey?: string | null;
   };
 
 interface TaskRow {
@@ -110,13 +119,50 @@ interface TaskRow {
   readonly ended_at: number | null;
 }
 
-export async function addTask(tx: Tx, task: NewTaskRow): Promise<void> {
+/**
+ * Findable from now on, by whoever opened it, does it, or did so with a task above it. False: somebody was faster with the same key, and nothing
+ * was added.
+ */
+export async function addTask(store: Store, tx: Tx, task: NewTaskRow): Promise<boolean> {
   const timeout = task.timeoutMs ?? null;
-  await tx.run`insert into tasks (id, kind, agent, opened_by, goal, status, parent_id, parent_run, root_id, depth, max_depth, chain, spec, workflow_id,
-      step, waiter, deadline_at, created_at)
+  const key = task.idempotencyKey ?? null;
+  const viewers = await viewersOfNew(tx, task);
+  const added =
+    await tx.run`insert into tasks (id, kind, agent, opened_by, goal, status, parent_id, parent_run, root_id, depth, max_depth, chain, spec, workflow_id,
+      step, waiter, deadline_at, created_at, idempotency, viewers)
     values (${task.id}, ${task.kind}, ${task.agent}, ${task.from}, ${task.goal}, 'queued', ${task.parent}, ${task.parentRun}, ${task.root},
       ${task.depth}, ${task.maxDepth}, ${JSON.stringify(task.chain)}, ${JSON.stringify(task.spec)}, ${task.workflow ?? null}, ${task.step ?? null},
-      ${task.waiter ?? null}, now_ms() + cast(${timeout} as bigint), now_ms())`;
+      ${task.waiter ?? null}, now_ms() + cast(${timeout} as bigint), now_ms(), ${key === null ? null : keyOf(task.from, key)},
+      ${JSON.stringify(viewers)})
+    on conflict do nothing`;
+  if (added === 0) return false;
+  await addViewersIn(tx, task.id, viewers);
+  await indexNewTask(store, tx, { ...task, viewers });
+  return true;
+}
+
+function keyOf(from: string, key: string): string {
+  return JSON.stringify([from, key]);
+}
+
+/** Opened by this one with this key. */
+export async function readTaskByKey(reads: Reads, from: string, key: string): Promise<StoredTask | undefined> {
+  const row = await reads.get<{ id: string }>`select id from tasks where idempotency = ${keyOf(from, key)}`;
+  return row && readTask(reads, row.id);
+}
+
+/** Tasks that this turn has opened and that are not over. */
+export async function countOpenBelow(reads: Reads, run: string): Promise<number> {
+  const row = await reads.get<{ open: number }>`select count(*) as open from tasks where parent_run = ${run} and ended_at is null`;
+  return row?.open ?? 0;
+}
+
+/** One more turn waits for it. Nothing happens where it is over. */
+export async function alsoWait(store: Store, tx: Tx, id: string, waiter: number): Promise<void> {
+  const task = await holdTask(store, tx, id);
+  if (!task || task.endedAt !== null || task.waiter === waiter || task.spec.alsoWaiters?.includes(waiter)) return;
+  const spec: TaskSpec = task.waiter === null ? task.spec : { ...task.spec, alsoWaiters: [...(task.spec.alsoWaiters ?? []), waiter] };
+  await tx.run`update tasks set waiter = ${task.waiter ?? waiter}, spec = ${JSON.stringify(spec)} where id = ${id}`;
 }
 
 /** Its newest turn. */
@@ -131,10 +177,14 @@ export interface TaskEnd {
 }
 
 /** Once: one that has ended stays as it is. Answers whether this is how it ended. */
-export async function endTask(tx: Tx, id: string, { status, result, error }: TaskEnd): Promise<boolean> {
-  const changed = await tx.run`update tasks set status = ${status}, result = ${result === undefined ? null : JSON.stringify(result)},
-    error = ${error && JSON.stringify(error)}, ended_at = now_ms() where id = ${id} and ended_at is null`;
-  return changed > 0;
+export async function endTask(store: Store, tx: Tx, id: string, { status, result, error }: TaskEnd): Promise<boolean> {
+  const ended = await tx.get<{ agent: string | null; goal: string; viewers: string }>`update tasks set status = ${status},
+    result = ${result === undefined ? null : JSON.stringify(result)}, error = ${error && JSON.stringify(error)}, ended_at = now_ms()
+    where id = ${id} and ended_at is null returning agent, goal, viewers`;
+  if (!ended) return false;
+  const { agent, goal } = ended;
+  await indexTaskAgain(store, tx, { id, agent, goal, viewers: JSON.parse(ended.viewers) as string[] }, { status, result, error });
+  return true;
 }
 
 export async function readTask(reads: Reads, id: string): Promise<StoredTask | undefined> {

@@ -74,6 +74,19 @@ export class Budgets {
     return { maxOutputTokens: output < estimate.maxOutputTokens ? output : null };
   }
 
+  /** Whether nothing is left for the message or task that this run goes back to: then nothing more need be begun for it. */
+  async spentInTree(tx: Tx, run: string, agent: string, budgetOf: (agent: string) => Budget): Promise<Failure | null> {
+    const { root, payer } = await taskOf(tx, run, agent);
+    for (const limit of limitsOf(agent, payer, budgetOf).filter(({ scope }) => scope === "task")) {
+      const spent = await spentIn(tx, "task", { agent, root, run, step: -1 });
+      if (spent[limit.unit] < limit.most) continue;
+      const { unit, most, key, words } = limit;
+      const message = `the agent "${limit.agent}" may spend ${inWords(unit, { tokens: most, cost: most })} ${words}, and ${inWords(unit, spent)} ${unit === "cost" ? "is" : "are"} spent: nothing more is begun for it`;
+      return new Failure("budget.exceeded", message, { details: { agent: limit.agent, key, limit: most, spent: spent[unit] } });
+    }
+    return null;
+  }
+
   /** In the transaction that records the answer. It counts as what it was, however much was reserved; untold, as what was reserved. */
   async settleIn(tx: Tx, place: CallPlace, used: CallUsage): Promise<void> {
     const held =
@@ -103,8 +116,11 @@ export class Budgets {
 
 /** The message it all goes back to, and whose that was, if another's. */
 async function taskOf(tx: Tx, run: string, agent: string): Promise<{ readonly root: string; readonly payer: string }> {
-  const row = await tx.get<{ root: string; payer: string | null }>`select coalesce(r.root_id, r.id) as root, p.agent as payer from runs as r
-    left join runs as p on p.id = r.root_id where r.id = ${run}`;
+  const row = await tx.get<{
+    root: string;
+    payer: string | null;
+  }>`select coalesce(r.root_id, r.id) as root, coalesce(p.agent, t.agent) as payer
+    from runs as r left join runs as p on p.id = r.root_id left join tasks as t on t.id = r.root_id where r.id = ${run}`;
   return { root: row?.root ?? run, payer: row?.payer ?? agent };
 }
 

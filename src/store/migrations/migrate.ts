@@ -24,6 +24,7 @@ import { tasks } from "./018-tasks.ts";
 import { taskSearch } from "./019-task-search.ts";
 import { a2a } from "./020-a2a.ts";
 import { schedules } from "./021-schedules.ts";
+import { delegation } from "./022-delegation.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -45,9 +46,10 @@ export const MIGRATIONS: readonly Migration[] = [
   turnContexts,
   toolOffers,
   tasks,
-  a2a,
   taskSearch,
+  a2a,
   schedules,
+  delegation,
 ];
 
 interface Applied {
