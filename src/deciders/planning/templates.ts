@@ -37,7 +37,7 @@ export function templateProblems(template: string, isItem: boolean): TemplatePro
  * evaluated, and what was put in is not looked at again. Throws `step.bad_template` for a name that is not there.
  */
 export function renderTemplate(template: string, values: TemplateValues): string {
-  return template.replace(SLOT, (written: string, inner: string) => textOf(valueOf(written, pathOf(inner), values)));
+  return template.replace(SLOT, (written: string, inner: string) => textOf(namedValue(written, pathOf(inner), values)));
 }
 
 function slotsOf(template: string): Slot[] {
@@ -48,7 +48,7 @@ function pathOf(inner: string): string[] | null {
   return NAME.exec(inner)?.[1]?.split(".") ?? null;
 }
 
-function valueOf(written: string, path: readonly string[] | null, values: TemplateValues): unknown {
+function namedValue(written: string, path: readonly string[] | null, values: TemplateValues): unknown {
   if (path === null) throw bad(`${written} names nothing: write {{input.<name>}} or {{item}}`);
   const [root, ...rest] = path;
   if (root === "item" && !("item" in values)) throw bad(`${written} stands in a step without \`foreach\``);
