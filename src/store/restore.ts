@@ -36,7 +36,8 @@ async function insert(engine: Engine, tx: Tx, table: Table, cells: Cells): Promi
   let columns = table.columns;
   let values: SqlFragment = list(cells);
   if (table.name === "documents") {
-    const terms = indexedTerms(String(cells[columns.indexOf("body")]));
+    const marks = columns.includes("marks") ? String(cells[columns.indexOf("marks")]) : "";
+    const terms = [...indexedTerms(String(cells[columns.indexOf("body")])), ...(marks === "" ? [] : marks.split(" "))];
     columns = [...columns, "terms"];
     values = engine.dialect.name === "sqlite" ? list([...cells, terms.join(" ")]) : list([...cells, tsvectorOf(terms)]);
   }

@@ -14,19 +14,26 @@ export function plainQuery(text: string, match: "all" | "any"): SearchNode | nul
 }
 
 /**
- * The syntax for those who ask for it: "a phrase", pref*, -without, a OR b; everything else is joined by AND.
+ * The syntax for those who ask for it: "a phrase", pref*, -without or NOT without, a OR b; everything else is joined by AND, written or not.
  * Whatever does not parse is taken as words; there are no errors to make.
  */
 export function operatorQuery(text: string): SearchNode | null {
   const groups: SearchNode[][] = [[]];
   const unwanted: SearchNode[] = [];
+  let not = false;
   for (const [, minus, phrase, word] of text.matchAll(/(-?)(?:"([^"]*)"|([^\s"]+))/g)) {
     if (word === "OR") {
       groups.push([]);
       continue;
     }
+    if (word === "AND") continue;
+    if (word === "NOT") {
+      not = true;
+      continue;
+    }
     const node = phrase === undefined ? wordNode(word as string) : phraseNode(phrase);
-    if (node) (minus ? unwanted : (groups.at(-1) as SearchNode[])).push(node);
+    if (node) (minus || not ? unwanted : (groups.at(-1) as SearchNode[])).push(node);
+    not = false;
   }
   const wanted = join(
     "or",

@@ -2,6 +2,8 @@ import { encodeScope, type Scope, scopeUpperBound } from "../kernel/scope.ts";
 import { TimeSlice } from "../kernel/time-slice.ts";
 import type { Engine, Reads, Tx } from "./engine.ts";
 import { scopeKey } from "./keys.ts";
+import { findMarked, type MarkedHit, type MarkedRequest } from "./marked-search.ts";
+import { markTerm } from "./search-marks.ts";
 import { operatorQuery, plainQuery, type SearchNode, toFts5, toTsquery } from "./search-query.ts";
 import { snippetOf } from "./search-snippet.ts";
 import { indexedTerms, termsOf } from "./search-terms.ts";
@@ -14,6 +16,8 @@ export interface SearchDocument {
   /** Where the document lies; a search sees only the scopes it names and what is below them. */
   readonly scope: Scope;
   readonly text: string;
+  /** What it can be asked for by, besides its words (`findMarked`). */
+  readonly marks?: readonly string[];
 }
 
 export interface SearchRequest {
@@ -57,18 +61,24 @@ export class Search {
 
   async put(tx: Tx, document: SearchDocument): Promise<void> {
     await this.remove(tx, document.collection, document.id);
+    await this.add(tx, document);
+  }
+
+  /** One that is not there yet. */
+  async add(tx: Tx, document: SearchDocument): Promise<void> {
     const { collection, id } = document;
     const text = document.text.replaceAll("\0", " ");
-    const terms = indexedTerms(text);
+    const marks = document.marks?.map(markTerm) ?? [];
+    const terms = [...indexedTerms(text), ...marks];
     const scope = scopeKey(document.scope);
     if (this.#engine.dialect.name === "postgres") {
-      await tx.run`insert into documents (collection, id, scope, body, terms, at)
-        values (${collection}, ${id}, ${scope}, ${text}, cast(${tsvectorOf(terms)} as tsvector), now_ms())`;
+      await tx.run`insert into documents (collection, id, scope, body, terms, marks, at)
+        values (${collection}, ${id}, ${scope}, ${text}, cast(${tsvectorOf(terms)} as tsvector), ${marks.join(" ")}, now_ms())`;
       return;
     }
     const joined = terms.join(" ");
-    const row = await tx.get<{ doc: number }>`insert into documents (collection, id, scope, body, terms, at)
-      values (${collection}, ${id}, ${scope}, ${text}, ${joined}, now_ms()) returning doc`;
+    const row = await tx.get<{ doc: number }>`insert into documents (collection, id, scope, body, terms, marks, at)
+      values (${collection}, ${id}, ${scope}, ${text}, ${joined}, ${marks.join(" ")}, now_ms()) returning doc`;
     await tx.run`insert into document_terms (rowid, terms) values (${row?.doc as number}, ${joined})`;
   }
 
@@ -93,14 +103,20 @@ export class Search {
     if (request.ranked === false) return this.#newest(reads, node, request.collection, within(request), request.limit);
     const rows = await this.#rows(reads, node, request.collection, within(request), request.limit);
     const words = new Set(termsOf(request.text));
+    const isWanted = (term: string): boolean => words.has(term);
     const slice = new TimeSlice();
     const hits: SearchHit[] = [];
     for (const row of rows) {
       // In a long text that has the words at its end, or only by their beginnings, looking for a snippet takes milliseconds.
       if (slice.isOver) await slice.next();
-      hits.push({ id: row.id, score: row.score, snippet: snippetOf(row.body, words), at: row.at });
+      hits.push({ id: row.id, score: row.score, snippet: snippetOf(row.body, isWanted), at: row.at });
     }
     return hits;
+  }
+
+  /** Among documents with these marks, however many others there are. */
+  findMarked(request: MarkedRequest, reads: Reads = this.#engine.reads): Promise<MarkedHit[]> {
+    return findMarked(this.#engine.dialect.name, reads, request);
   }
 
   #newest(reads: Reads, node: SearchNode, collection: string, scopes: SqlFragment, limit: number): Promise<SearchHit[]> {

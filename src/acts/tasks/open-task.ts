@@ -116,7 +116,7 @@ async function openOne(parts: TaskParts, tx: Tx, task: TaskToOpen, above: Above)
     timeoutMs: task.timeoutMs ?? null,
     idempotencyKey: task.idempotencyKey ?? null,
   };
-  if (!(await addTask(tx, row))) return ((await readTaskByKey(tx, from, task.idempotencyKey as string)) as StoredTask).id;
+  if (!(await addTask(store, tx, row))) return ((await readTaskByKey(tx, from, task.idempotencyKey as string)) as StoredTask).id;
   const data = { kind, agent, parent: row.parent, run: row.parentRun, depth: row.depth };
   const [opened] = await store.ledger.append(tx, {
     type: "task.opened",
