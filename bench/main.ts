@@ -30,6 +30,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   },
   footprint: { about: "time to ready and memory with 1, 50 and 1,000 agents (parts: 1 50 1000)", load: () => import("./footprint.ts") },
   routing: { about: "routes with 10,000 bindings (parts: routes openclaw)", load: () => import("./routing.ts") },
+  workflows: {
+    about: "a durable step beside LangGraph.js with its SQLite saver and Mastra with LibSQL (parts: chain fan)",
+    load: () => import("./workflows.ts"),
+  },
   "side-by-side": {
     about: "what goes wrong in LangGraph.js, Mastra and here (parts: lost-updates isolation double-resume zombie)",
     load: () => import("./side-by-side.ts"),
