@@ -9,6 +9,7 @@ import { RunsClient } from "../client/runs.ts";
 import { SessionsClient } from "../client/sessions.ts";
 import { ERRORS, type ErrorCode } from "../contract/errors.ts";
 import type { NewMessage, Run } from "../contract/wire.ts";
+import { askOnTerminal } from "./ask-on-terminal.ts";
 import { Approver } from "./chat-approvals.ts";
 import { chatHistory } from "./chat-history.ts";
 import { type AskPerson, type Speaker, talkAtTerminal } from "./chat-lines.ts";
@@ -204,17 +205,6 @@ async function sayWhoAnswers(client: ApiClient, id: string | null): Promise<void
     `${agent.id} answers with ${agent.model}: a script, no language model. For a real one put a key into <home>/.env` +
       " (ANTHROPIC_API_KEY, OPENAI_API_KEY, …), or start Ollama or LM Studio on this machine; then start again.",
   );
-}
-
-function askOnTerminal(question: string, signal: AbortSignal): Promise<string | null> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  // This reads the keys now, Ctrl-C too.
-  lines.on("SIGINT", () => process.emit("SIGINT"));
-  return new Promise<string | null>((resolve) => {
-    lines.once("close", () => resolve(null));
-    lines.question(question, { signal }, resolve);
-    signal.addEventListener("abort", () => resolve(null), { once: true });
-  }).finally(() => lines.close());
 }
 
 function failed(error: unknown): void {

@@ -16,6 +16,7 @@ import { sessionCommands } from "./session-commands.ts";
 import { explain, type GlobalOptions } from "./terminal.ts";
 import { tokenCommands } from "./token-commands.ts";
 import { usageCommands } from "./usage-commands.ts";
+import { workflowCommands } from "./workflow-commands.ts";
 
 const WRONG_USAGE = 2;
 
@@ -97,6 +98,7 @@ function commands(done: (exit: number) => void): Command {
   memoryCommands(program, done);
   approvalCommands(program, done);
   usageCommands(program, done);
+  workflowCommands(program, done);
   return program;
 }
 
