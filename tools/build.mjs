@@ -22,6 +22,7 @@ const bundle = await rolldown({
     "read-page-worker": "src/abilities/tools/web/read-page-worker.ts",
     "search-worker": "src/abilities/tools/files/search-worker.ts",
     "forward-worker": "src/records/workspaces/sandbox/forward-worker.ts",
+    "checkpoint-worker": "src/store/sqlite/checkpoint-worker.ts",
     "count-tokens-worker": "src/turns/count-tokens-worker.ts",
   },
   platform: "node",

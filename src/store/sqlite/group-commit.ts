@@ -4,6 +4,7 @@ import { Failure, isFailure } from "../../kernel/failure.ts";
 import type { Lasts, Tx } from "../engine.ts";
 import type { TransactionContext } from "../open-transaction.ts";
 import type { WakeTopic } from "../wake.ts";
+import type { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
 import { type Operation, runBodies } from "./run-bodies.ts";
 import { isBusy, needsReopen, sqliteFailure } from "./sqlite-errors.ts";
@@ -20,6 +21,8 @@ export interface GroupCommitOptions {
   readonly reached: ReachedPoint;
   readonly context: TransactionContext;
   readonly onCommit: (topics: ReadonlySet<WakeTopic>) => void;
+  /** Who moves the log into the file; absent: the writer itself. */
+  readonly checkpointer?: Checkpointer;
 }
 
 /**
@@ -60,6 +63,7 @@ export class GroupCommit {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#draining;
+    await this.#options.checkpointer?.close();
     this.#connection?.close();
     this.#connection = undefined;
   }
@@ -96,6 +100,7 @@ export class GroupCommit {
     }
     this.#options.reached("store.commit.after");
     this.#acknowledge(taken);
+    this.#options.checkpointer?.committed();
   }
 
   #acknowledge(taken: readonly Operation[]): void {

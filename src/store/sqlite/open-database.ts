@@ -12,6 +12,9 @@ const OLDEST_SQLITE = [3, 51, 3] as const;
 /** A full check of a small file costs milliseconds; a large one is checked page by page as it is used. */
 const CHECKED_BYTES = 16 * 1024 * 1024;
 
+/** 32 MB: the log is moved into the file before (`checkpointer.ts`), unless writers leave no moment for it. */
+const LONG_LOG_PAGES = 8_000;
+
 /** Makes sure, without changing anything, that the path holds nothing, or a sound database of ours. */
 export function inspectDatabase(path: string, clock: Clock): void {
   if (existsSync(path)) {
@@ -56,7 +59,7 @@ export function openWriter(path: string, clock: Clock): Connection {
     assertVersion(connection);
     const known = connection.db.prepare("PRAGMA application_id").get()?.application_id;
     if (known !== APPLICATION_ID) connection.db.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
-    connection.db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
+    connection.db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${LONG_LOG_PAGES};`);
     return connection;
   } catch (error) {
     throw sqliteFailure(error, path);

@@ -6,6 +6,7 @@ import type { Dialect, Engine, Lasts, Reads, Tx } from "../engine.ts";
 import { TransactionContext } from "../open-transaction.ts";
 import { code, type SqlValue, sql } from "../sql.ts";
 import { Wake } from "../wake.ts";
+import { Checkpointer } from "./checkpointer.ts";
 import { Connection } from "./connection.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { inspectDatabase, openWriter } from "./open-database.ts";
@@ -61,6 +62,7 @@ export class SqliteEngine implements Engine {
       onCommit: (topics) => {
         for (const topic of topics) this.wake.hint(topic);
       },
+      checkpointer: new Checkpointer(options.path),
     });
     chmodSync(options.path, 0o600);
     this.reads = {
