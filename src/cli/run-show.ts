@@ -27,7 +27,7 @@ export async function showRun(id: string, options: ShowOptions): Promise<number>
   return 0;
 }
 
-function timeline({ run, input, from, startedAt, steps, approvals }: RunSteps, full: boolean): string {
+function timeline({ run, input, from, startedAt, steps, approvals, task }: RunSteps, full: boolean): string {
   const { bold, red, green } = paint(process.stdout);
   const status =
     run.status === "completed" ? green(run.status) : run.status === "failed" || run.status === "refused" ? red(run.status) : run.status;
@@ -37,6 +37,7 @@ function timeline({ run, input, from, startedAt, steps, approvals }: RunSteps, f
     `${bold(run.id)} ${run.agent ?? "nobody"} ${status}${took}`,
     row("asked", `${harmless(from)} ${moment(run.createdAt)}${waited}`),
     quoted(input, full),
+    ...(task ? [row("for", taskInWords(task))] : []),
     row("route", `${harmless(run.decision.because)} (${run.decision.tier})`),
     ...(run.sessionKey === null ? [] : [row("session", harmless(run.sessionKey))]),
     ...(run.mergedInto === undefined ? [] : [row("taken in", `by run ${run.mergedInto}, which ran already: one answer for both`)]),
@@ -46,6 +47,12 @@ function timeline({ run, input, from, startedAt, steps, approvals }: RunSteps, f
     ...totals(steps),
   ];
   return lines.filter((line) => line !== "").join("\n");
+}
+
+function taskInWords({ id, kind, workflow, step }: NonNullable<RunSteps["task"]>): string {
+  if (workflow !== null && step !== null)
+    return `step ${harmless(step)} of workflow ${workflow}, task ${id}; see guildhall workflow show ${workflow}`;
+  return `task ${id} (${kind}); see guildhall task show ${id}`;
 }
 
 function stepLines(step: RunStep, approvals: readonly Approval[], full: boolean): string[] {

@@ -6,6 +6,7 @@ import { readOpenCalls } from "../../records/journal/open-calls.ts";
 import { labelsOfRuns } from "../../records/journal/run-labels.ts";
 import { readSteps, type Step } from "../../records/journal/steps.ts";
 import { readAsked, readOpenRuns } from "../../records/sessions/open-runs.ts";
+import { taskOfRun } from "../../records/tasks/task-of-run.ts";
 import { usageOfRun } from "../../records/usage/usage.ts";
 import type { Store } from "../../store/store.ts";
 import { OVERSEERS, type Route, route } from "./route.ts";
@@ -47,7 +48,8 @@ export function runsRoutes(store: Store, approvals: Approvals): Route[] {
       answers: { 200: runSteps },
       handle: async ({ caller, params }) => {
         const run = await withUsage(store, await visibleRun(store, caller, params.id));
-        const [asked, steps, labels] = await Promise.all([
+        const [task, asked, steps, labels] = await Promise.all([
+          taskOfRun(store.read, run.id),
           readAsked(store.read, run.id),
           readSteps(store.read, run.id),
           labelsOfRuns(store.read, [run.id]),
@@ -55,7 +57,7 @@ export function runsRoutes(store: Store, approvals: Approvals): Route[] {
         const calls = steps.flatMap((step) => (step.kind === "response" ? step.calls : []));
         const questions = await approvals.these(calls.flatMap((call) => call.approval ?? []));
         const over = isOver(run.status);
-        return { status: 200, body: { run, ...asked, labels, steps: steps.map((step) => told(step, over)), approvals: questions } };
+        return { status: 200, body: { run, task, ...asked, labels, steps: steps.map((step) => told(step, over)), approvals: questions } };
       },
     }),
   ];

@@ -3,7 +3,7 @@ import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { ModelUsage } from "../../kernel/model.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
-import { code } from "../../store/sql.ts";
+import { code, list } from "../../store/sql.ts";
 
 /** Which step of which run asked a model. */
 export interface CallPlace {
@@ -66,6 +66,15 @@ export async function usageOfRun(reads: Reads, run: string): Promise<Usage | und
   const row = await reads.get<SumRow>`select ${SUMS} from model_calls
     where root_id = coalesce((select root_id from runs where id = ${run}), ${run}) and run_id = ${run}`;
   return row && row.calls > 0 ? usageFrom(row) : undefined;
+}
+
+/** What all the turns of each of these tasks have used so far, those of tasks below them left out. */
+export async function usageOfTasks(reads: Reads, tasks: readonly string[]): Promise<Map<string, Usage>> {
+  if (tasks.length === 0) return new Map();
+  const rows = await reads.all<SumRow & { readonly task_id: string }>`select runs.task_id as task_id, ${SUMS}
+    from runs join model_calls on model_calls.root_id = coalesce(runs.root_id, runs.id) and model_calls.run_id = runs.id
+    where runs.task_id in ${list(tasks)} group by runs.task_id`;
+  return new Map(rows.map((row) => [row.task_id, usageFrom(row)]));
 }
 
 /** What was used, by day, model or agent, the last days together with today. An agent sees its own. */
