@@ -12,6 +12,7 @@ import { memoryCommands } from "./memory-commands.ts";
 import { poolCommands } from "./pool-commands.ts";
 import { routeCommands } from "./route-commands.ts";
 import { runCommands } from "./run-commands.ts";
+import { scheduleCommands } from "./schedule-commands.ts";
 import { sessionCommands } from "./session-commands.ts";
 import { explain, type GlobalOptions } from "./terminal.ts";
 import { tokenCommands } from "./token-commands.ts";
@@ -98,6 +99,7 @@ function commands(done: (exit: number) => void): Command {
   memoryCommands(program, done);
   approvalCommands(program, done);
   usageCommands(program, done);
+  scheduleCommands(program, done);
   workflowCommands(program, done);
   return program;
 }

@@ -8,6 +8,8 @@ import type { Tool } from "../abilities/tools/tool.ts";
 import { Toolbox } from "../abilities/tools/toolbox.ts";
 import { decideDue } from "../acts/decide-due.ts";
 import { sweepGuests } from "../acts/end-guest.ts";
+import { fireDueJobs } from "../acts/schedules/fire-jobs.ts";
+import type { ScheduleParts } from "../acts/schedules/schedule-parts.ts";
 import type { TaskParts } from "../acts/tasks/task-parts.ts";
 import { wakeForWaitingMail } from "../acts/wake-agent.ts";
 import { DELIVERY_WORK, TURN_WORK } from "../acts/work-kinds.ts";
@@ -35,6 +37,7 @@ import { Claims } from "../records/claims/claims.ts";
 import { Mailbox } from "../records/mailbox/mailbox.ts";
 import { Memory } from "../records/memory/memory.ts";
 import { Pools } from "../records/pools/pools.ts";
+import { Schedules } from "../records/schedules/schedules.ts";
 import { indexTranscripts } from "../records/sessions/index-transcripts.ts";
 import { Sessions } from "../records/sessions/sessions.ts";
 import { Budgets } from "../records/usage/budgets.ts";
@@ -180,6 +183,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         sessions,
         reads: store.read,
         newId,
+        schedules,
       }),
     );
     return built;
@@ -188,6 +192,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const toolbox = new Toolbox(async () => (await ours()).tools, options.tools ?? [], [servers, skillSource(skills)], log);
   const sources = contextSources({ home, clock: systemClock, newId, personalities, skills, memory });
   const tasks: TaskParts = { store, newId, agents, pools };
+  const schedules: ScheduleParts = { tasks, schedules: new Schedules(store, newId), reached };
   const turn = takeTurn({
     store,
     pools,
@@ -217,6 +222,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   });
   const upkeep = new Upkeep(tasks, node, log, [
     { name: "held turns", run: () => tenants.wake() },
+    { name: "schedules", run: () => fireDueJobs(schedules) },
     { name: "idempotency keys", run: () => store.idempotency.sweep() },
     { name: "claims", run: () => claims.sweep() },
     { name: "mail", run: () => mailbox.sweep() },
@@ -260,6 +266,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       newId,
       guests,
       mcp,
+      schedules,
       agentControl: tenants.control(
         () => dispatcher.letGo(),
         (agent) => summaryOf(agent, models).problem,

@@ -1,5 +1,6 @@
 import type { AgreementParts } from "../../acts/decide-proposal.ts";
 import type { GuestParts } from "../../acts/end-guest.ts";
+import type { ScheduleParts } from "../../acts/schedules/schedule-parts.ts";
 import type { Policy } from "../../deciders/policy/policy.ts";
 import type { Accept } from "../../drivers/intake/accept.ts";
 import type { Caller } from "../../kernel/caller.ts";
@@ -30,6 +31,7 @@ import type { Route } from "./route.ts";
 import { routingRoutes } from "./routing-routes.ts";
 import { runContextRoutes } from "./run-context-routes.ts";
 import { runsRoutes } from "./runs-routes.ts";
+import { schedulesRoutes } from "./schedules-routes.ts";
 import { type SessionsParts, sessionsRoutes } from "./sessions-routes.ts";
 import { type SystemParts, systemRoutes } from "./system-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
@@ -52,6 +54,7 @@ export interface RouteParts extends SystemParts, SessionsParts {
   readonly policy: () => Policy;
   readonly guests: GuestParts["guests"];
   readonly agentControl: AgentControl;
+  readonly schedules: ScheduleParts;
   readonly mcp: (request: Request, caller: Caller) => Promise<Response>;
 }
 
@@ -77,6 +80,7 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...routingRoutes(parts.agents, store),
     ...agentsRoutes(parts.agentControl),
     ...mcpRoutes(parts.mcp),
+    ...schedulesRoutes(parts.schedules),
     ...openAiRoutes(parts),
   ];
 }

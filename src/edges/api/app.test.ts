@@ -24,6 +24,7 @@ import { Agreements } from "../../records/agreements/agreements.ts";
 import { Claims } from "../../records/claims/claims.ts";
 import { Mailbox } from "../../records/mailbox/mailbox.ts";
 import { Pools } from "../../records/pools/pools.ts";
+import { Schedules } from "../../records/schedules/schedules.ts";
 import { Sessions } from "../../records/sessions/sessions.ts";
 import { openStore, type Store } from "../../store/store.ts";
 import { LiveHub } from "../../turns/live-hub.ts";
@@ -87,6 +88,7 @@ function appFor(host: string): Hono {
       policy: () => revisionWithoutFile(configSchema.parse({})).policy,
       agentControl: { list: elsewhere, details: elsewhere, setState: elsewhere, restart: elsewhere, revisions: elsewhere },
       mcp: async () => new Response("mcp"),
+      schedules: { tasks, schedules: new Schedules(store, newId), reached: noCrashPoints },
       version: "0.0.0",
       node: "n",
       isReady: () => ready,

@@ -46,14 +46,19 @@ export class Schedules {
     return this.#loading;
   }
 
-  /** The same name again replaces it, and it is due anew from now on. */
-  async putIn(tx: Tx, wanted: WantedSchedule, maker: JobMaker): Promise<{ readonly job: StoredJob; readonly fresh: boolean }> {
+  /** The same name again replaces it, if nothing is against that, and it is due anew from now on. */
+  async putIn(
+    tx: Tx,
+    wanted: WantedSchedule,
+    maker: JobMaker,
+    mayReplace: (job: StoredJob) => void = () => {},
+  ): Promise<{ readonly job: StoredJob; readonly fresh: boolean }> {
     const { agent, name, cron, timezone, goal, catch_up: catchUp } = wanted;
     const next = await this.#firstTime(tx, wanted, maker.seconds);
     await this.#countedIn(tx, agent);
-    const before =
-      await tx.get<JobRow>`select ${JOB_COLUMNS} from schedules where agent = ${agent} and name = ${name} ${this.#store.dialect.forUpdate}`;
-    if (!before) await this.#refuseTooMany(tx, agent);
+    const before = await this.holdNamedIn(tx, agent, name);
+    if (before) mayReplace(before);
+    else await this.#refuseTooMany(tx, agent);
     const granted = maker.granted && JSON.stringify(maker.granted);
     const labels = maker.labels.length === 0 ? null : JSON.stringify(maker.labels);
     const row =
