@@ -4,10 +4,12 @@ import { fileTools } from "../abilities/tools/files/file-tools.ts";
 import { type MemoryParts, memoryTools } from "../abilities/tools/memory/memory-tools.ts";
 import type { Spill } from "../abilities/tools/output.ts";
 import { runtimeTools } from "../abilities/tools/runtime/runtime-tools.ts";
+import { scheduleTool } from "../abilities/tools/schedule/schedule-tool.ts";
 import { sessionTools } from "../abilities/tools/session/session-tools.ts";
 import { createSpill } from "../abilities/tools/spill.ts";
 import type { Tool } from "../abilities/tools/tool.ts";
 import { webTools } from "../abilities/tools/web/web-tools.ts";
+import type { ScheduleParts } from "../acts/schedules/schedule-parts.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { asFailure } from "../kernel/failure.ts";
 import type { Log } from "../kernel/log.ts";
@@ -19,6 +21,7 @@ export interface BuiltInParts extends CoordinationToolParts, MemoryParts {
   readonly home: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly schedules: ScheduleParts;
 }
 
 export interface BuiltInTools {
@@ -32,7 +35,14 @@ export interface BuiltInTools {
 
 /** Every tool of our own. Where the workspaces of agents cannot be kept apart, none that touches files is there. */
 export async function builtInTools(parts: BuiltInParts): Promise<BuiltInTools> {
-  const others = [...webTools(), ...memoryTools(parts), ...contextTools(parts), ...coordinationTools(parts), ...sessionTools()];
+  const others = [
+    ...webTools(),
+    ...memoryTools(parts),
+    ...contextTools(parts),
+    ...coordinationTools(parts),
+    ...sessionTools(),
+    scheduleTool(parts.schedules),
+  ];
   try {
     const workspaces = await Workspaces.of(parts.home, { clock: parts.clock, newId: parts.newId });
     const sandboxes = new Sandboxes(workspaces, { newId: parts.newId, node: process.execPath });
