@@ -16,3 +16,10 @@ export interface DeliveryPayload {
   readonly runId: string;
   readonly causedBy: number;
 }
+
+/** A task that an agent elsewhere does: it is sent, looked at, or told to stop. */
+export const REMOTE_WORK = "remote";
+export interface RemotePayload {
+  readonly taskId: string;
+  readonly causedBy: number;
+}

@@ -62,6 +62,8 @@ export const EVENT_TYPES = [
   "task.failed",
   "task.cancelled",
   "task.lost",
+  "peer.lost",
+  "peer.stopped",
   "workflow.started",
   "workflow.paused",
   "workflow.resumed",

@@ -34,6 +34,8 @@ export const CRASH_POINTS = [
   "task.opened",
   "turn.parked",
   "task.closed",
+  "remote.intended",
+  "remote.sent",
   "workflow.started",
   "step.settled",
   "schedule.fired",

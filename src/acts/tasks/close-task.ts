@@ -1,5 +1,6 @@
 import { endTask, type StoredTask, type TaskEnd } from "../../records/tasks/task-rows.ts";
 import type { Tx } from "../../store/engine.ts";
+import { leaveRemoteIn } from "./leave-remote.ts";
 import type { TaskParts } from "./task-parts.ts";
 import { tellTaskEndIn } from "./tell-task-end.ts";
 
@@ -27,4 +28,5 @@ export async function closeTaskIn(parts: TaskParts, tx: Tx, task: StoredTask, en
     data: { kind: task.kind, run: task.run, ...(end.error ? { error: end.error } : {}) },
   });
   await tellTaskEndIn(parts, tx, task, end, closed as number);
+  await leaveRemoteIn(parts, tx, task, closed as number);
 }

@@ -4,6 +4,7 @@ import { Failure } from "../../kernel/failure.ts";
 import type { Label } from "../../kernel/label.ts";
 import { addTask, alsoWait, readTaskByKey, type StoredTask, type TaskSpec } from "../../records/tasks/task-rows.ts";
 import type { Tx } from "../../store/engine.ts";
+import { startRemoteTaskIn } from "./remote-task.ts";
 import { refusalOf } from "./spawn-limits.ts";
 import { startTaskRunIn } from "./start-task-run.ts";
 import { type Above, holdAbove } from "./task-above.ts";
@@ -17,7 +18,8 @@ export interface OpeningTurn {
 }
 
 export interface TaskToOpen {
-  readonly kind: Extract<TaskKind, "child" | "delegate" | "api" | "schedule">;
+  readonly kind: Extract<TaskKind, "child" | "delegate" | "remote" | "api" | "schedule">;
+  /** Of a `remote` one: `peer:<name>`. */
   readonly agent: string;
   /** By whom: a bare name. */
   readonly from: string;
@@ -108,7 +110,12 @@ async function openOne(parts: TaskParts, tx: Tx, task: TaskToOpen, above: Above)
     parentRun: parent?.run ?? null,
     root: above.root ?? id,
     depth: above.depth + (above.isParent ? 1 : 0),
-    maxDepth: Math.min(above.maxDepth, limits?.maxDepth ?? 0, task.maxDepth ?? Number.POSITIVE_INFINITY),
+    // What an agent elsewhere may do below it is that house's to say, within this.
+    maxDepth: Math.min(
+      above.maxDepth,
+      kind === "remote" ? above.maxDepth : (limits?.maxDepth ?? 0),
+      task.maxDepth ?? Number.POSITIVE_INFINITY,
+    ),
     // A one-off child is the same agent once more.
     chain: kind === "child" ? above.chain : [...above.chain, agent],
     spec,
@@ -125,6 +132,10 @@ async function openOne(parts: TaskParts, tx: Tx, task: TaskToOpen, above: Above)
     causedBy: task.causedBy ?? null,
     data,
   });
+  if (kind === "remote") {
+    await startRemoteTaskIn(parts, tx, { id, agent, from, spec }, opened as number);
+    return id;
+  }
   await startTaskRunIn(
     parts,
     tx,

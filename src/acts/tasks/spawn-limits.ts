@@ -1,3 +1,4 @@
+import { peerIn } from "../../contract/a2a.ts";
 import type { TaskKind } from "../../contract/tasks.ts";
 import { Failure } from "../../kernel/failure.ts";
 import { refuses, standstillIn } from "../../records/agents/standstill.ts";
@@ -23,7 +24,11 @@ export async function refusalOf(parts: TaskParts, tx: Tx, above: Above, tasks: r
 }
 
 /** Whoever pauses is asked all the same: its turn waits. */
-function standingRefusal({ agents: { current } }: TaskParts, { agent }: TaskToOpen): Failure | null {
+function standingRefusal({ agents: { current } }: TaskParts, { kind, agent }: TaskToOpen): Failure | null {
+  if (kind === "remote") {
+    const isKnown = Object.hasOwn(current.settings.config.peers, peerIn(agent) ?? "");
+    return isKnown ? null : new Failure("agent.unknown", `there is no peer "${agent}"`);
+  }
   const standstill = standstillIn(current, agent);
   if (standstill && refuses(standstill)) return standstill.failure;
   return current.agents.has(agent) ? null : new Failure("agent.unknown", `there is no agent "${agent}"`);

@@ -47,6 +47,11 @@ export async function addRemoteTask(tx: Tx, taskId: string, peer: string, conver
     values (${taskId}, ${peer}, ${conversation}, 'waiting', ${before?.context_id ?? null}, 0, 0)`;
 }
 
+/** The row in the work queue that drives it. */
+export async function setRemoteWork(tx: Tx, taskId: string, workId: number): Promise<void> {
+  await tx.run`update tasks set work_id = ${workId} where id = ${taskId}`;
+}
+
 export async function readRemoteTask(reads: Reads, taskId: string): Promise<RemoteTask | undefined> {
   const row =
     await reads.get<RemoteRow>`select task_id, peer, state, remote_id, context_id, looks, now_ms() - lost_since as lost_ms, tries, cancel
@@ -97,6 +102,11 @@ export async function endRemoteTask(tx: Tx, taskId: string): Promise<void> {
 /** `told`, or why not. */
 export async function noteRemoteCancel(tx: Tx, taskId: string, outcome: string): Promise<void> {
   await tx.run`update remote_tasks set cancel = ${outcome.slice(0, 500)} where task_id = ${taskId}`;
+}
+
+/** It is to be told to stop: attempts are counted anew. */
+export async function beginRemoteCancel(tx: Tx, taskId: string): Promise<void> {
+  await tx.run`update remote_tasks set tries = 0 where task_id = ${taskId}`;
 }
 
 export async function triedRemoteCancel(tx: Tx, taskId: string): Promise<void> {

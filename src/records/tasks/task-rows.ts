@@ -32,8 +32,8 @@ export interface TaskSpec {
   /** What whoever opened it had seen: it begins with it. */
   readonly labels?: readonly Label[];
   readonly schedule?: string;
-  /** The agent elsewhere that does it. */
-  readonly remote?: { readonly peer: string; readonly taskId?: string; readonly contextId?: string };
+  /** The houses that it has passed before this one, where one elsewhere asks for it. */
+  readonly hops?: readonly string[];
 }
 
 /**

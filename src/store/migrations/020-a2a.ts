@@ -12,14 +12,7 @@ export const a2a: Migration = {
       sqlite: "create table a2a_callers (caller text primary key) without rowid",
       postgres: 'create table a2a_callers (caller text collate "C" primary key)',
     },
-    // Which message opened which task: sent again, it opens no second. `hash`: of what it said.
-    {
-      sqlite: `create table a2a_messages (caller text not null, agent text not null, message_id text not null, task_id text not null,
-        hash text not null, primary key (caller, agent, message_id)) without rowid`,
-      postgres: `create table a2a_messages (caller text collate "C" not null, agent text collate "C" not null,
-        message_id text collate "C" not null, task_id text collate "C" not null, hash text not null, primary key (caller, agent, message_id))`,
-    },
-    "create index a2a_messages_by_task on a2a_messages (task_id)",
+    "create index tasks_open_of_caller on tasks (opened_by) where kind = 'api' and ended_at is null",
     // `state`: waiting (nothing was sent) → intended (it may have arrived) → sent (the peer has named it `remote_id`) → over.
     // `conversation`: whose and which, JSON. `lost_since`: the peer does not answer. `cancel`: what came of telling it to stop.
     {
