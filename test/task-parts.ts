@@ -3,6 +3,7 @@ import { systemClock } from "../src/kernel/clock.ts";
 import { idSource, type NewId } from "../src/kernel/ids.ts";
 import { systemRandom } from "../src/kernel/random.ts";
 import { Pools } from "../src/records/pools/pools.ts";
+import { KnownWorkflows } from "../src/records/workflows/known-workflows.ts";
 import type { Store } from "../src/store/store.ts";
 
 const NO_AGENTS: TaskParts["agents"] = {
@@ -13,5 +14,5 @@ const NO_AGENTS: TaskParts["agents"] = {
 
 /** For turns that are nobody's task, unless the test gives agents. */
 export function taskParts(store: Store, newId: NewId = idSource(systemClock, systemRandom), agents = NO_AGENTS): TaskParts {
-  return { store, newId, agents, pools: new Pools(store) };
+  return { store, newId, agents, pools: new Pools(store), workflows: new KnownWorkflows() };
 }

@@ -8,6 +8,7 @@ import { Redaction } from "../src/kernel/redact.ts";
 import { Approvals } from "../src/records/access/approvals.ts";
 import { Personalities } from "../src/records/agents/personality.ts";
 import { Pools } from "../src/records/pools/pools.ts";
+import { KnownWorkflows } from "../src/records/workflows/known-workflows.ts";
 import type { Store } from "../src/store/store.ts";
 import { LiveHub } from "../src/turns/live-hub.ts";
 import { personalitySource } from "../src/turns/personality-source.ts";
@@ -21,6 +22,7 @@ export function turnParts(store: Store, newId: NewId, home: string): Omit<TurnPa
     store,
     newId,
     pools: new Pools(store),
+    workflows: new KnownWorkflows(),
     toolbox: new Toolbox(async () => [], [], [], quiet),
     approvals: new Approvals(store, newId),
     sources: { system: [personalitySource(new Personalities(home))], recalled: [] },

@@ -41,6 +41,7 @@ import { Schedules } from "../records/schedules/schedules.ts";
 import { indexTranscripts } from "../records/sessions/index-transcripts.ts";
 import { Sessions } from "../records/sessions/sessions.ts";
 import { Budgets } from "../records/usage/budgets.ts";
+import { KnownWorkflows } from "../records/workflows/known-workflows.ts";
 import { openStore } from "../store/store.ts";
 import { LiveHub } from "../turns/live-hub.ts";
 import { TurnsHere } from "../turns/turns-here.ts";
@@ -191,11 +192,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   undo.defer(async () => (await built)?.close());
   const toolbox = new Toolbox(async () => (await ours()).tools, options.tools ?? [], [servers, skillSource(skills)], log);
   const sources = contextSources({ home, clock: systemClock, newId, personalities, skills, memory });
-  const tasks: TaskParts = { store, newId, agents, pools };
+  const tasks: TaskParts = { store, newId, agents, pools, workflows: new KnownWorkflows() };
   const schedules: ScheduleParts = { tasks, schedules: new Schedules(store, newId), reached };
   const turn = takeTurn({
     store,
     pools,
+    workflows: tasks.workflows,
     agents,
     models,
     toolbox,

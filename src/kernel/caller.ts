@@ -13,6 +13,8 @@ export interface Caller {
   readonly run: string | null;
   readonly step: string | null;
   readonly call: string | null;
+  /** The pool that its task was given: one that belongs to a run is open to nobody else. */
+  readonly pool?: string | undefined;
 }
 
 export const OPERATOR: Caller = { kind: "operator", name: "operator", roles: [], run: null, step: null, call: null };

@@ -316,14 +316,18 @@ describe.each(PLACES)("pools on %s", (_name, makePlace) => {
       "locked",
     );
     expect(name).toBe("run:r1");
-    await pools.write(alice, name, [{ key: "k", value: "x".repeat(100) }]);
-    for (let index = 0; index < 3; index++) await pools.write(alice, name, [{ key: `k${index}`, value: index }]);
-    await pools.read(bob, name, "k");
+    const [mine, others] = [
+      { ...alice, pool: name },
+      { ...bob, pool: name },
+    ];
+    await pools.write(mine, name, [{ key: "k", value: "x".repeat(100) }]);
+    for (let index = 0; index < 3; index++) await pools.write(mine, name, [{ key: `k${index}`, value: index }]);
+    await pools.read(others, name, "k");
     await store.transact("seal", (tx) => pools.sealIn(tx, "guildhall", name, 60_000), "locked");
-    await expect(pools.write(alice, name, [{ key: "new", value: 1 }])).rejects.toMatchObject({ code: "pool.sealed" });
-    expect(await pools.read(bob, name, "k")).toMatchObject({ version: 1 });
+    await expect(pools.write(mine, name, [{ key: "new", value: 1 }])).rejects.toMatchObject({ code: "pool.sealed" });
+    expect(await pools.read(others, name, "k")).toMatchObject({ version: 1 });
     await pools.sweep();
-    expect(await pools.read(bob, name, "k")).toMatchObject({ version: 1 });
+    expect(await pools.read(others, name, "k")).toMatchObject({ version: 1 });
     await place.elapse(60_001);
     await expect(pools.read(OPERATOR, name, "k")).rejects.toMatchObject({ code: "request.not_found" });
     await pools.sweep();

@@ -104,11 +104,11 @@ describe.each(PLACES)("pools under a second look, on %s", (_name, makePlace) => 
   test("P5 what was external stays so for its reader when the pool it was in is gone", async () => {
     const pools = await poolsOn(store, { house: OPEN });
     const name = await locked((tx) => pools.createForRunIn(tx, "guildhall", "r1", { readers: ["*"], writers: ["*"] }));
-    await pools.write(alice, name, [{ key: "page", value: "from outside" }], { external: true });
-    await pools.write(alice, name, [{ key: "fine", value: 1 }]);
+    await pools.write({ ...alice, pool: name }, name, [{ key: "page", value: "from outside" }], { external: true });
+    await pools.write({ ...alice, pool: name }, name, [{ key: "fine", value: 1 }]);
     const [tainted, clean, outside] = [agent("bob", "r2"), agent("carol", "r3"), guest("dave")];
-    for (const reader of [tainted, outside]) await pools.read(reader, name, "page");
-    await pools.read(clean, name, "fine");
+    for (const reader of [tainted, outside]) await pools.read({ ...reader, pool: name }, name, "page");
+    await pools.read({ ...clean, pool: name }, name, "fine");
     await locked((tx) => pools.sealIn(tx, "guildhall", name, 1_000));
     await place.elapse(1_001);
     await pools.sweep();

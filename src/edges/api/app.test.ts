@@ -26,6 +26,7 @@ import { Mailbox } from "../../records/mailbox/mailbox.ts";
 import { Pools } from "../../records/pools/pools.ts";
 import { Schedules } from "../../records/schedules/schedules.ts";
 import { Sessions } from "../../records/sessions/sessions.ts";
+import { KnownWorkflows } from "../../records/workflows/known-workflows.ts";
 import { openStore, type Store } from "../../store/store.ts";
 import { LiveHub } from "../../turns/live-hub.ts";
 import { TurnsHere } from "../../turns/turns-here.ts";
@@ -63,7 +64,7 @@ function appFor(host: string): Hono {
   const agents = new AgentRegistry(revisionWithoutFile(configSchema.parse({})));
   const approvals = new Approvals(store, newId);
   const running = new TurnsHere();
-  const tasks = { store, newId, agents, pools: new Pools(store) };
+  const tasks = { store, newId, agents, pools: new Pools(store), workflows: new KnownWorkflows() };
   const accept = intake(store, agents, newId, noCrashPoints, { models: modelRegistry([offlineProvider]), approvals, running, tasks });
   return createApp({
     store,

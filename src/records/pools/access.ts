@@ -39,5 +39,22 @@ export function refuseUndeclared(grant: Grant | undefined, verb: "reads" | "writ
   if (!grant) return;
   // Whoever declares that it writes a key may look at it: a conflict shows it the entry anyway.
   const declared = grant[verb].includes(key) || (verb === "reads" && grant.writes.includes(key));
-  if (!declared) throw new Failure("request.forbidden", `this step has not declared that it ${verb} "${key}"`, { details: { key } });
+  if (declared) return;
+  const { reads, writes } = grant;
+  const told = `it reads ${inWords(reads)} and writes ${inWords(writes)}`;
+  throw new Failure("request.forbidden", `this step has not declared that it ${verb} "${key}": ${told}`, {
+    details: { key, reads, writes },
+  });
+}
+
+const TOLD_AT_MOST = 50;
+function inWords(keys: readonly string[]): string {
+  if (keys.length === 0) return "nothing";
+  const more = keys.length > TOLD_AT_MOST ? ` and ${keys.length - TOLD_AT_MOST} more` : "";
+  return (
+    keys
+      .slice(0, TOLD_AT_MOST)
+      .map((key) => `"${key}"`)
+      .join(", ") + more
+  );
 }

@@ -26,10 +26,12 @@ import { currentVersions, hasReadExternal, heldVersions, refuseWriter, seenVersi
 import { EntryReads, type PageOptions, type ReadOptions } from "./read-entries.ts";
 import { isRecorded, type ReadLog, recordReads, type SeenVersion } from "./read-log.ts";
 import { ReadRecorder } from "./read-recorder.ts";
-import { PoolRegistry } from "./registry.ts";
+import { PoolRegistry, RUN_POOL } from "./registry.ts";
 import { type Retraction, retractVersion } from "./retract.ts";
 import { largestValue } from "./rules.ts";
+import { type CurrentValue, currentValues, formsOf, type KeyForm, type Replaced, whatIsReplaced, writtenKeys } from "./step-memory.ts";
 import { sweepExpired, sweepRemoved } from "./sweep.ts";
+import { takeOverEntries } from "./take-over.ts";
 import { readUsage } from "./usage.ts";
 import { watchPool } from "./watch.ts";
 import { type WriteOptions, writeEntries } from "./write-entries.ts";
@@ -83,13 +85,18 @@ export class Pools {
 
   /** The working memory of a run: `run:<id>`. */
   async createForRunIn(tx: Tx, actor: string, runId: string, definition: PoolDefinition): Promise<string> {
-    const name = `run:${runId}`;
+    const name = `${RUN_POOL}${runId}`;
     await this.#registry.create(tx, actor, { name, kind: "run", runId, definition });
     return name;
   }
 
   sealIn(tx: Tx, actor: string, name: string, retentionMs: number): Promise<void> {
     return this.#registry.seal(tx, actor, name, retentionMs);
+  }
+
+  /** For a run that goes on after its end. False: there is nothing left of it. */
+  reopenIn(tx: Tx, actor: string, name: string): Promise<boolean> {
+    return this.#registry.reopen(tx, actor, name);
   }
 
   list(caller: Caller, reads?: Reads): Promise<Pool[]> {
@@ -287,6 +294,36 @@ export class Pools {
   /** For the end of a step: stops the transaction with `pool.stale` unless everything is fresh, and holds it so until the commit. */
   refuseStaleIn(tx: Tx, caller: Caller, proposed: readonly ProposedWrite[] = [], log?: ReadLog): Promise<void> {
     return refuseStale(this.#store, this.#registry, tx, caller, proposed, log);
+  }
+
+  /** What is current now, for whoever decides what happens next; no read is recorded. */
+  currentValuesIn(reads: Reads, pool: string, keys: readonly string[]): Promise<ReadonlyMap<string, CurrentValue>> {
+    return currentValues(this.#store, reads, pool, keys);
+  }
+
+  /** Those of the keys that the caller has written in its run. */
+  writtenKeysIn(tx: Tx, caller: Caller, pool: string, keys: readonly string[]): Promise<ReadonlySet<string>> {
+    return writtenKeys(tx, caller, pool, keys);
+  }
+
+  /** By key, what a write would replace, and whether the caller has read it. */
+  whatIsReplacedIn(tx: Tx, caller: Caller, pool: string, keys: readonly string[]): Promise<ReadonlyMap<string, Replaced>> {
+    return whatIsReplaced(tx, caller, pool, keys);
+  }
+
+  /** By key, what its values must be. */
+  formsOfIn(tx: Tx, caller: Caller, pool: string, keys: readonly string[]): Promise<ReadonlyMap<string, KeyForm>> {
+    return formsOf(this.#registry, tx, caller, pool, keys);
+  }
+
+  /** It knows these versions: what it does from now on rests on them. */
+  async noteReadsIn(tx: Tx, caller: Caller, seen: readonly SeenVersion[]): Promise<void> {
+    if (isRecorded(caller)) await recordReads(tx, caller, seen);
+  }
+
+  /** What a run's pool held, for the pool of one that takes it up again; without what these turns wrote. */
+  takeOverIn(tx: Tx, actor: string, from: string, to: string, without: readonly string[]): Promise<void> {
+    return takeOverEntries(this.#store, tx, actor, from, to, without);
   }
 
   /** For upkeep, on every node. */

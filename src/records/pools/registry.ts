@@ -10,15 +10,17 @@ import { PoolRules } from "./rules.ts";
 const REMEMBERED_POOLS = 1_000;
 /** Whoever reconciles or makes pools does so for all of them; the name is no pool's. */
 const GATEWAY = "guildhall";
+/** Names with a colon are the gateway's own. */
+export const RUN_POOL = "run:";
 
 /** Whether a pool can be used. */
 export interface PoolStanding {
+  readonly name: string;
   readonly state: "open" | "sealed" | "retired";
   readonly remove_at: number | null;
 }
 
 export interface PoolRow extends PoolStanding {
-  readonly name: string;
   readonly kind: "config" | "made" | "run";
   readonly revision: number;
   readonly created_at: number;
@@ -49,7 +51,7 @@ export interface KnownPool {
  *
  *   config: open ⇄ retired (left the config: kept, for operators only)
  *   made:   open            (becomes the config's when the config names it)
- *   run:    open → sealed (no more writes) → removed, after its time
+ *   run:    open ⇄ sealed (no more writes) → removed, after its time
  */
 export class PoolRegistry {
   readonly #store: Store;
@@ -73,6 +75,7 @@ export class PoolRegistry {
 
   isOpenTo(caller: Caller, pool: PoolStanding, rules: PoolRules, now: number): boolean {
     if (pool.remove_at !== null && pool.remove_at <= now) return false;
+    if (isOfRun(pool.name) && (caller.kind === "agent" || caller.kind === "guest") && caller.pool !== pool.name) return false;
     if (pool.state === "retired" && caller.kind !== "operator" && caller.kind !== "reader") return false;
     return isVisible(caller, rules);
   }
@@ -92,10 +95,10 @@ export class PoolRegistry {
     const known = this.remembered(name, revision);
     if (known) return known;
     const row = await reads.get<PoolStanding & { definition: string; revision: number }>`
-      select definition, revision, state, remove_at from pools where name = ${name}`;
+      select name, definition, revision, state, remove_at from pools where name = ${name}`;
     if (!row) throw noPool(name);
     const rules = new PoolRules(poolDefinition.parse(JSON.parse(row.definition)));
-    const read = { revision: row.revision, state: row.state, remove_at: row.remove_at, rules };
+    const read = { name, revision: row.revision, state: row.state, remove_at: row.remove_at, rules };
     if (this.#uncommitted.get(reads)?.has(name)) return read;
     this.#revisions.delete(name);
     if (this.#revisions.size >= REMEMBERED_POOLS) this.#revisions.delete(this.#revisions.keys().next().value as string);
@@ -153,6 +156,16 @@ export class PoolRegistry {
         remove_at = now_ms() + cast(${Math.round(retentionMs)} as bigint) where name = ${name}`;
   }
 
+  /** Writes are possible again, and it stays. False: it is gone, or was not sealed. */
+  async reopen(tx: Tx, actor: string, name: string): Promise<boolean> {
+    const sealed = await tx.get`select 1 from pools where name = ${name} and kind = 'run' and state = 'sealed'
+      and (remove_at is null or remove_at > now_ms()) ${this.#store.dialect.forUpdate}`;
+    if (!sealed) return false;
+    const revision = await this.#tell(tx, "pool.changed", actor, name, { kind: "run", state: "open" });
+    await tx.run`update pools set state = 'open', revision = ${revision}, sealed_at = null, remove_at = null where name = ${name}`;
+    return true;
+  }
+
   check(config: PoolsConfig): void {
     for (const [name, definition] of Object.entries(config)) {
       try {
@@ -194,6 +207,11 @@ export class PoolRegistry {
     const [seq] = await this.#store.ledger.append(tx, { type, actor, subject: ["pool", name], data });
     return seq as number;
   }
+}
+
+/** The working memory of one run: for its own steps, whoever else its lists name. */
+function isOfRun(name: string): boolean {
+  return name.startsWith(RUN_POOL);
 }
 
 function exists(name: string): Failure {
