@@ -6,7 +6,7 @@ import { defineTool } from "../../src/abilities/tools/tool.ts";
 import { startDaemon } from "../../src/daemon/daemon.ts";
 import type { CrashPoint } from "../../src/kernel/crash-points.ts";
 import type { Model } from "../../src/kernel/model.ts";
-import { runChild, serve } from "../child.ts";
+import { serve, startChild } from "../child.ts";
 import type { LoadResult, LoadTask } from "./load-worker.ts";
 
 export interface DaemonTask {
@@ -71,16 +71,19 @@ await serve<DaemonTask, PhaseResult[]>(async (task) => {
   try {
     for (const { tool: withTool, ...phase } of task.phases) {
       tool = withTool;
-      overheads.reset();
-      loop.reset();
-      loop.enable();
-      const before = process.cpuUsage();
-      const load = await runChild<LoadResult>("turns/load-worker.ts", {
+      const started = startChild<LoadResult>("turns/load-worker.ts", {
         ...phase,
         url: daemon.url,
         token: daemon.operatorToken,
         agents: task.agents,
       });
+      await started.ready;
+      overheads.reset();
+      loop.reset();
+      loop.enable();
+      const before = process.cpuUsage();
+      started.go();
+      const load = await started.result;
       const cpu = process.cpuUsage(before);
       loop.disable();
       const delay = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS);

@@ -1,5 +1,5 @@
 import { get } from "node:http";
-import { serve } from "../child.ts";
+import { serve, whenTold } from "../child.ts";
 import { HttpClient } from "../coordination/http-client.ts";
 import { quantile } from "../spread.ts";
 
@@ -11,6 +11,7 @@ export interface LoadTask {
   /** Beside them, so many for each of the other agents. */
   readonly agents: number;
   readonly sessionsPerAgent: number;
+  /** What was said by then is not measured: a daemon runs for weeks, and its first minute is not what it does. */
   readonly warmUpMs: number;
   readonly ms: number;
 }
@@ -76,10 +77,8 @@ await serve<LoadTask, LoadResult>(async (task) => {
   const close = await ended.open(task.url, task.token);
   const latencies: number[] = [];
   const counts = new Map<string, number>();
-  const begin = performance.now() + task.warmUpMs;
-  const end = begin + task.ms;
   let messages = 0;
-  const talk = async (agent: string, name: string): Promise<void> => {
+  const talk = async (agent: string, name: string, end: number): Promise<void> => {
     let said = 0;
     while (performance.now() < end) {
       const number = messages++;
@@ -92,14 +91,23 @@ await serve<LoadTask, LoadResult>(async (task) => {
       if (status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`);
       await ended.of(body.runId);
       const now = performance.now();
-      if (now < begin || now > end) continue;
+      if (now > end) continue;
       counts.set(agent, (counts.get(agent) ?? 0) + 1);
-      if (sent >= begin) latencies.push(now - sent);
+      latencies.push(now - sent);
     }
   };
-  const all = Array.from({ length: task.sessions }, (_, index) => talk("main", `${process.pid}-${index}`));
-  for (const agent of others) for (let index = 0; index < task.sessionsPerAgent; index++) all.push(talk(agent, `${process.pid}-${index}`));
-  await Promise.all(all);
+  const talkFor = async (ms: number, part: string): Promise<void> => {
+    const end = performance.now() + ms;
+    const name = (index: number): string => `${process.pid}-${part}-${index}`;
+    const all = Array.from({ length: task.sessions }, (_, index) => talk("main", name(index), end));
+    for (const agent of others) for (let index = 0; index < task.sessionsPerAgent; index++) all.push(talk(agent, name(index), end));
+    await Promise.all(all);
+  };
+  await talkFor(task.warmUpMs, "w");
+  await whenTold();
+  counts.clear();
+  latencies.length = 0;
+  await talkFor(task.ms, "m");
   close();
   client.close();
   if (ended.failed > 0) throw new Error(`${ended.failed} turns failed`);

@@ -55,6 +55,10 @@ export class Checkpointer {
     });
     // The writer does it by itself then.
     worker.on("error", () => {});
+    worker.on("exit", () => {
+      if (this.#worker === worker) this.#worker = undefined;
+      this.#isBusy = true;
+    });
     return worker;
   }
 }
