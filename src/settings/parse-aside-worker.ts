@@ -5,7 +5,7 @@ import { parseYaml } from "./yaml-source.ts";
 
 function answer({ text, file, names }: ToParse): ParsedAside {
   try {
-    return { parsed: parseYaml(text, file, (name) => names[name]) };
+    return { parsed: parseYaml(text, file, names && ((name) => names[name])) };
   } catch (error) {
     if (isFailure(error, "config.invalid")) return { problems: error.details.problems as readonly ConfigProblem[] };
     throw error;

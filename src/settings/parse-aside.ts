@@ -10,8 +10,8 @@ import type { ParsedYaml } from "./yaml-source.ts";
 export interface ToParse {
   readonly text: string;
   readonly file: string;
-  /** What `${NAME}` stands for. */
-  readonly names: Environment;
+  /** What `${NAME}` stands for; null: it is text like any other. */
+  readonly names: Environment | null;
 }
 export type ParsedAside = { readonly parsed: ParsedYaml } | { readonly problems: readonly ConfigProblem[] };
 

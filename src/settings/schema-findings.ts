@@ -2,27 +2,30 @@ import type { z } from "zod";
 import { didYouMean, nearest } from "../kernel/nearest.ts";
 import { type ConfigPath, errorAt, type Finding } from "./config-problem.ts";
 import { idInWords } from "./plain-id.ts";
-import { keysAt } from "./schema-walk.ts";
+import { keysAt, type Schema } from "./schema-walk.ts";
 import { isNearSecret } from "./secret-positions.ts";
 import { valueAt } from "./value-at.ts";
 import type { YamlSource } from "./yaml-source.ts";
 
 type Issue = z.core.$ZodIssue;
 
+/** What was written, and by which schema; without one, by that of the config. */
+export type Written = Pick<YamlSource, "value" | "isWritten" | "substitutionAt"> & { readonly schema?: Schema };
+
 const YES_OR_NO = /^(yes|no|on|off|y|n)$/i;
 
 /** What the schema refuses, in words: what was expected, what is there, what to write. */
-export function schemaFindings(issues: readonly Issue[], source: YamlSource): Finding[] {
+export function schemaFindings(issues: readonly Issue[], source: Written): Finding[] {
   const misspelt = new Set(issues.flatMap((issue) => (issue.code === "unrecognized_keys" ? [JSON.stringify(issue.path)] : [])));
   // What a misspelt key should have said is missing too; one word about it is enough.
   const telling = issues.filter((issue) => issue.code !== "custom" || !misspelt.has(JSON.stringify(issue.path)));
   return telling.flatMap((issue) => findingsOf(issue, issue.path as ConfigPath, source));
 }
 
-function findingsOf(issue: Issue, path: ConfigPath, source: YamlSource): Finding[] {
+function findingsOf(issue: Issue, path: ConfigPath, source: Written): Finding[] {
   switch (issue.code) {
     case "unrecognized_keys":
-      return issue.keys.map((key) => unknownKey(path, key));
+      return issue.keys.map((key) => unknownKey(path, key, source));
     case "invalid_key":
       return [badKey(path, issue.issues[0]?.message ?? "this cannot be a key here")];
     case "invalid_union":
@@ -42,8 +45,8 @@ function findingsOf(issue: Issue, path: ConfigPath, source: YamlSource): Finding
   }
 }
 
-function unknownKey(path: ConfigPath, key: string): Finding {
-  const known = keysAt(path);
+function unknownKey(path: ConfigPath, key: string, { schema }: Written): Finding {
+  const known = keysAt(path, schema);
   if (key === "<<") {
     const fix = "Write the keys out; an alias (*name) can stand for a whole value only.";
     return errorAt([...path, key], "config.unknown_key", "keys are not merged", fix, "key");
@@ -64,7 +67,7 @@ function badKey(path: ConfigPath, message: string): Finding {
 }
 
 /** Of the ways to write a value, the one that was probably meant: its first complaints are about something inside, and are few. */
-function unionFindings(issue: Extract<Issue, { code: "invalid_union" }>, path: ConfigPath, source: YamlSource): Finding[] {
+function unionFindings(issue: Extract<Issue, { code: "invalid_union" }>, path: ConfigPath, source: Written): Finding[] {
   if (issue.message !== "Invalid input") return [expected(path, issue.message.replace(/^expected /, ""), source, [], "config.wrong_type")];
   const branches = issue.errors as readonly (readonly Issue[])[];
   const about = branches.filter(
@@ -89,14 +92,14 @@ function unionFindings(issue: Extract<Issue, { code: "invalid_union" }>, path: C
 }
 
 /** `{}` is as near to one kind of server as to the other. */
-function serverFindings(meant: readonly Issue[], path: ConfigPath, source: YamlSource): Finding[] {
+function serverFindings(meant: readonly Issue[], path: ConfigPath, source: Written): Finding[] {
   const misspelt = meant.filter((one) => one.code === "unrecognized_keys");
   if (misspelt.length > 0) return misspelt.flatMap((one) => findingsOf(one, path, source));
   const fix = "Write command: <program> (with args), or url: <address> (with headers).";
   return [errorAt(path, "config.missing_key", "a server has a `command` or a `url`", fix)];
 }
 
-function expected(path: ConfigPath, wanted: string, source: YamlSource, names: readonly string[], code: string): Finding {
+function expected(path: ConfigPath, wanted: string, source: Written, names: readonly string[], code: string): Finding {
   const found = valueAt(source.value, path);
   const key = String(path.at(-1) ?? "");
   if (found === undefined && !source.isWritten(path))
@@ -128,13 +131,13 @@ function example(path: ConfigPath): string {
   return path.at(-1) === "env" ? ", for example NAME: $" + "{NAME}" : "";
 }
 
-function outOfBounds(path: ConfigPath, wanted: string, origin: string, source: YamlSource): Finding {
+function outOfBounds(path: ConfigPath, wanted: string, origin: string, source: Written): Finding {
   const found = origin === "number" || origin === "int" ? `, found ${shown(path, source)}` : "";
   return errorAt(path, "config.wrong_value", `expected ${wanted}${found}`, `Write ${wanted}.`);
 }
 
 /** Values are shown short, and names instead of what they stand for: a misplaced secret must not end up in a log. */
-function shown(path: ConfigPath, source: YamlSource): string {
+function shown(path: ConfigPath, source: Written): string {
   const value = valueAt(source.value, path);
   if (value === null || value === undefined) return "nothing";
   if (Array.isArray(value)) return "a list";

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { configSchema } from "../contract/config.ts";
 import type { ConfigPath } from "./config-problem.ts";
 
-type Schema = z.core.$ZodType;
+export type Schema = z.core.$ZodType;
 
 interface Definition {
   readonly type: string;
@@ -33,10 +33,10 @@ export function partsOf(form: Schema): readonly (readonly [key: string, schema: 
 }
 
 /** The forms that the schema knows at this place; none where nothing may stand. */
-export function formsAt(path: ConfigPath): Schema[] {
-  let forms = formsOf(configSchema);
+export function formsAt(path: ConfigPath, schema: Schema = configSchema): Schema[] {
+  let forms = formsOf(schema);
   for (const part of path)
-    forms = forms.flatMap(partsOf).flatMap(([key, schema]) => (key === String(part) || isAny(key, part) ? formsOf(schema) : []));
+    forms = forms.flatMap(partsOf).flatMap(([key, inner]) => (key === String(part) || isAny(key, part) ? formsOf(inner) : []));
   return forms;
 }
 
@@ -45,8 +45,8 @@ function isAny(key: string, part: string | number): boolean {
 }
 
 /** The names of keys that may stand at this place. */
-export function keysAt(path: ConfigPath): string[] {
-  const names = formsAt(path).flatMap((form) => Object.keys(definitionOf(form).shape ?? {}));
+export function keysAt(path: ConfigPath, schema: Schema = configSchema): string[] {
+  const names = formsAt(path, schema).flatMap((form) => Object.keys(definitionOf(form).shape ?? {}));
   return [...new Set(names)];
 }
 

@@ -63,12 +63,15 @@ export interface ParsedYaml extends Pick<YamlSource, "value" | "repeated" | "fin
   readonly substitutions: ReadonlyMap<Place, Substitution>;
 }
 
-export function readYaml(text: string, file: string, lookUp: (name: string) => string | undefined): YamlSource {
+/** Null: names are no names, and `${NAME}` is text like any other. */
+export type LookUp = ((name: string) => string | undefined) | null;
+
+export function readYaml(text: string, file: string, lookUp: LookUp): YamlSource {
   return yamlSource(parseYaml(text, file, lookUp));
 }
 
 /** Reads untrusted text within bounds: size, aliases, nesting, and no key that would reach an object's prototype. */
-export function parseYaml(text: string, file: string, lookUp: (name: string) => string | undefined): ParsedYaml {
+export function parseYaml(text: string, file: string, lookUp: LookUp): ParsedYaml {
   const lines = new LineCounter();
   const at = (offset: number): Origin => originAt(lines, offset);
   const refusal = (offset: number, code: string, message: string, fix: string, path: ConfigPath = []) =>
@@ -123,7 +126,8 @@ export function parseYaml(text: string, file: string, lookUp: (name: string) => 
       if (FORBIDDEN_KEYS.includes(name)) throw refuse("config.forbidden_key", `\`${name}\` cannot be a key`, "Choose another name.");
       const path = (): ConfigPath => [...pathOf(place), name];
       const isRepeated = Object.hasOwn(record, name);
-      if (name !== String(key.value)) findings.push(errorAt(path(), "config.malformed", NAME_AS_KEY, "Write the key out.", at(start)));
+      if (lookUp !== null && name !== String(key.value))
+        findings.push(errorAt(path(), "config.malformed", NAME_AS_KEY, "Write the key out.", at(start)));
       if (isRepeated) {
         const first = at(place.inner?.get(name)?.key ?? 0);
         const fix = `Remove it here or in line ${first.line}.`;
@@ -151,6 +155,7 @@ export function parseYaml(text: string, file: string, lookUp: (name: string) => 
     return value;
   };
   const substitute = (encoded: string, end: number, place: Place): string => {
+    if (lookUp === null) return decodeNames(encoded);
     const names: [string, string][] = [];
     const substituted = substituteNames(encoded, (name) => {
       const found = lookUp(name);

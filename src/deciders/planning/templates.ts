@@ -8,6 +8,7 @@ export interface TemplateValues {
 }
 
 const SLOT = /\{\{([^{}]*)\}\}/g;
+const OPENED = /\{\{\s*(?:input|item)\b/g;
 const NAME = /^\s*(input(?:\.[A-Za-z0-9_-]+)+|item(?:\.[A-Za-z0-9_-]+)*)\s*$/;
 
 /** What a template is made of: texts, and names between them. */
@@ -25,11 +26,15 @@ export interface TemplateProblem {
 
 /** What is wrong with a template whatever the values; `isItem`: whether there is an `{{item}}`. */
 export function templateProblems(template: string, isItem: boolean): TemplateProblem[] {
-  return slotsOf(template).flatMap(({ written, offset, path }) => {
+  // What is no slot keeps its place while the slots are blanked out.
+  const rest = template.replace(SLOT, (slot) => " ".repeat(slot.length));
+  const open = [...rest.matchAll(OPENED)].map(({ 0: written, index }) => ({ problem: `${written}… is never closed`, offset: index }));
+  const named = slotsOf(template).flatMap(({ written, offset, path }) => {
     if (path === null) return [{ problem: `${written} names nothing: write {{input.<name>}} or {{item}}`, offset }];
     if (path[0] === "item" && !isItem) return [{ problem: `${written} stands in a step without \`foreach\``, offset }];
     return [];
   });
+  return [...open, ...named];
 }
 
 /**

@@ -1,0 +1,100 @@
+import type { Workflow } from "../../contract/workflows.ts";
+import { didYouMean, nearest } from "../../kernel/nearest.ts";
+import { errorAt, type Finding, warningAt } from "../../settings/config-problem.ts";
+import type { StepOrder } from "./step-order.ts";
+
+type Path = Finding["path"];
+
+/** Keys that are read before anybody has written them, or written by two at once. */
+export function keyProblems(definition: Workflow, order: StepOrder): Finding[] {
+  const writers = writersOf(definition);
+  const reads = definition.steps.flatMap((step, index) => [
+    ...step.reads.flatMap((key, place) => readProblem(definition, order, writers, { key, index, path: ["steps", index, "reads", place] })),
+    ...(step.foreach === undefined
+      ? []
+      : readProblem(definition, order, writers, { key: step.foreach, index, path: ["steps", index, "foreach"] })),
+  ]);
+  const outputs = definition.outputs.flatMap((key, place) =>
+    writers.has(key) ? [] : [nobodyWrites(definition, writers, key, ["outputs", place])],
+  );
+  return [...reads, ...outputs, ...parallelWriters(definition, order, writers)];
+}
+
+export function writersOf({ steps }: Workflow): ReadonlyMap<string, readonly number[]> {
+  const writers = new Map<string, number[]>();
+  for (const [index, step] of steps.entries())
+    for (const key of new Set(step.writes)) writers.set(key, [...(writers.get(key) ?? []), index]);
+  return writers;
+}
+
+/** What is wrong with reading this key there: nobody writes it, or nothing says that they do so before. */
+export function readProblem(
+  definition: Workflow,
+  order: StepOrder,
+  writers: ReadonlyMap<string, readonly number[]>,
+  { key, index, path }: { readonly key: string; readonly index: number; readonly path: Path },
+): Finding[] {
+  const all = writers.get(key);
+  if (!all) return [nobodyWrites(definition, writers, key, path)];
+  const [beside] = order.besides(index, all);
+  const isWritten = all.some((writer) => order.isBefore(writer, index));
+  const { id } = stepAt(definition, index);
+  if (beside !== undefined) {
+    const writer = stepAt(definition, beside).id;
+    const message = `${id} reads ${key}, which ${writer} writes, and nothing says who comes first`;
+    return [tell(definition, isWritten, path, "workflow.unordered_read", message, `Add ${writer} to the needs of ${id}.`)];
+  }
+  if (isWritten) return [];
+  const later = all.filter((writer) => writer !== index).map((writer) => stepAt(definition, writer).id);
+  const message =
+    later.length === 0 ? `${id} reads ${key} before anybody has written it` : `${id} reads ${key} before ${later.join(", ")} writes it`;
+  return [tell(definition, false, path, "workflow.read_before_write", message, "Remove it, or let a step before this one write it.")];
+}
+
+/** An error, unless the key may hold something already: of a persistent pool, or from a step that surely came before. */
+function tell(definition: Workflow, isWritten: boolean, path: Path, code: string, message: string, fix: string): Finding {
+  return (isWritten || definition.pool !== undefined ? warningAt : errorAt)(path, code, message, fix);
+}
+
+function nobodyWrites(definition: Workflow, writers: ReadonlyMap<string, readonly number[]>, key: string, path: Path): Finding {
+  const message = `no step writes ${key}${didYouMean(key, writers.keys())}`;
+  const meant = nearest(key, writers.keys());
+  if (definition.pool !== undefined)
+    return warningAt(path, "workflow.unwritten_key", `${message}: it must be in the pool ${definition.pool} already`, "Check its name.");
+  return errorAt(path, "workflow.unwritten_key", message, meant ? `Write ${meant}.` : `Add ${key} to the writes of a step before.`);
+}
+
+function parallelWriters(definition: Workflow, order: StepOrder, writers: ReadonlyMap<string, readonly number[]>): Finding[] {
+  const found: Finding[] = [];
+  for (const [key, all] of writers) {
+    if ((definition.keys[key]?.policy ?? "reject") !== "reject") continue;
+    const fix = `Give ${key} another policy under keys (last_write, append, union, …), or let each write a key of its own.`;
+    for (const index of all) {
+      const step = stepAt(definition, index);
+      const path = ["steps", index, "writes", step.writes.indexOf(key)];
+      if (step.foreach !== undefined) {
+        const message = `all items of ${step.id} write ${key}, whose policy is reject`;
+        found.push(errorAt(path, "workflow.parallel_writers", message, fix));
+      }
+      const other = order.besides(index, all).find((beside) => beside < index && !isOpposite(step.when, stepAt(definition, beside).when));
+      if (other === undefined) continue;
+      const message = `${stepAt(definition, other).id} and ${step.id} both write ${key}, whose policy is reject, and may run at the same time`;
+      found.push(errorAt(path, "workflow.parallel_writers", message, fix));
+    }
+  }
+  return found;
+}
+
+/** `a` and `!(a)`: of the two, one is always skipped. */
+function isOpposite(one: string | undefined, other: string | undefined): boolean {
+  if (one === undefined || other === undefined) return false;
+  return isNegation(one.trim(), other.trim()) || isNegation(other.trim(), one.trim());
+}
+
+function isNegation(one: string, other: string): boolean {
+  return one === `!(${other})` || (/^[\w.]+$/.test(other) && one === `!${other}`);
+}
+
+function stepAt({ steps }: Workflow, index: number): Workflow["steps"][number] {
+  return steps[index] as Workflow["steps"][number];
+}
