@@ -14,6 +14,8 @@ export const taskSearch: Migration = {
       sqlite: "create table task_viewers (viewer text not null, task_id text not null, primary key (viewer, task_id)) without rowid",
       postgres: `create table task_viewers (viewer text collate "C" not null, task_id text collate "C" not null, primary key (viewer, task_id))`,
     },
+    "create index tasks_open on tasks (id) where ended_at is null",
+    "create index tasks_by_status on tasks (status, id) where ended_at is not null",
     // Whose it is, for how long it is kept: whoever does it, or has opened it where nobody does.
     "create index tasks_by_end on tasks (coalesce(agent, opened_by), ended_at) where ended_at is not null",
   ],
