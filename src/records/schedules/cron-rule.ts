@@ -21,9 +21,10 @@ export async function loadCron(): Promise<ReadCron> {
       const rule = new Cron(cron, { timezone });
       return {
         next: (after) => rule.nextRun(new Date(after))?.getTime() ?? null,
+        // It counts in whole seconds, and leaves out the one it begins with.
         newest: (count, until) =>
           rule
-            .previousRuns(count, new Date(until + 1))
+            .previousRuns(count, new Date(Math.floor(until / 1_000) * 1_000 + 1_000))
             .map((time) => time.getTime())
             .toReversed(),
       };

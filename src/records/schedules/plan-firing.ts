@@ -4,7 +4,7 @@ import type { CronRule } from "./cron-rule.ts";
 
 /** Under `skip` a time is missed when nobody has come to it for so long. */
 export const ON_TIME_MS = 60_000;
-/** Beyond so many, times that passed are told as "at least". */
+/** Beyond so many, times that passed are told as "at least". Not less than those that `all` wants. */
 const MAX_COUNTED = 10_000;
 
 export interface DueJob {
