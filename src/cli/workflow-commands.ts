@@ -18,6 +18,13 @@ export function workflowCommands(program: Command, done: (exit: number) => void)
       done(await (await import("./workflow-run.ts")).runWorkflow(what, command.optsWithGlobals())),
     );
   workflow
+    .command("check")
+    .description("every problem of a workflow with its place and what to write instead; exit 2 on an error")
+    .argument("<file>", "the path of a file, or the name of one in <home>/workflows/")
+    .action(async (what: string, _own, command: Command) =>
+      done(await (await import("./workflow-check.ts")).checkWorkflow(what, command.optsWithGlobals())),
+    );
+  workflow
     .command("list")
     .description("runs, the newest first; with --files the workflows of this home")
     .option("--files", "the files in <home>/workflows/ instead of runs")

@@ -124,7 +124,7 @@ function report(run: WorkflowRun, options: GlobalOptions): number {
 /** A path wins over a name, and what looks like a path is never taken for a name. */
 async function workflowFrom(what: string, options: GlobalOptions): Promise<NewWorkflowRun["workflow"]> {
   if (!existsSync(what) && !PATH_LIKE.test(what)) return what;
-  const { readWorkflowFile } = await import("../daemon/local-workflow.ts");
+  const { readWorkflowFile } = await import("../daemon/read-workflow-file.ts");
   return readWorkflowFile(options, what);
 }
 

@@ -253,6 +253,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     routes: allRoutes({
       store,
       tasks,
+      home,
       log,
       accept,
       agents,

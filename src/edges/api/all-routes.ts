@@ -36,6 +36,7 @@ import { type SessionsParts, sessionsRoutes } from "./sessions-routes.ts";
 import { type SystemParts, systemRoutes } from "./system-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { usageRoutes } from "./usage-routes.ts";
+import { workflowsRoutes } from "./workflows-routes.ts";
 
 /** What the routes of all rooms need. A room adds what it needs here, and its list below. */
 export interface RouteParts extends SystemParts, SessionsParts {
@@ -49,6 +50,7 @@ export interface RouteParts extends SystemParts, SessionsParts {
   readonly mailbox: Mailbox;
   readonly agreement: AgreementParts;
   readonly newId: NewId;
+  readonly home: string;
   readonly log: Log;
   /** The rules for tools as they are now. */
   readonly policy: () => Policy;
@@ -71,6 +73,7 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...eventRoutes(store),
     ...tokenRoutes(parts.access),
     ...usageRoutes(store),
+    ...workflowsRoutes(parts),
     ...claimsRoutes(parts.claims),
     ...mailRoutes({ ...parts, pools: parts.agreement.pools }),
     ...poolsRoutes({ pools: parts.agreement.pools, mailbox: parts.mailbox, claims: parts.claims }),

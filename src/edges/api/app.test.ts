@@ -71,6 +71,7 @@ function appFor(host: string): Hono {
     log: quiet,
     routes: allRoutes({
       tasks,
+      home: folder,
       store,
       log: quiet,
       accept,

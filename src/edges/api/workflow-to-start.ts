@@ -1,0 +1,88 @@
+import type { WorkflowToStart } from "../../acts/workflows/start-workflow.ts";
+import type { NewWorkflowRun, WorkflowFile } from "../../contract/workflows.ts";
+import { checkWorkflow, problemInWords, soundWorkflow } from "../../deciders/planning/check-workflow.ts";
+import { hasConditions } from "../../deciders/planning/compile.ts";
+import type { Conditions } from "../../deciders/planning/condition.ts";
+import { loadConditions } from "../../deciders/planning/load-conditions.ts";
+import type { AroundWorkflow } from "../../deciders/planning/workflow-problems.ts";
+import { ANY_ARGUMENTS, mayCall } from "../../deciders/policy/may-call.ts";
+import type { Caller } from "../../kernel/caller.ts";
+import { Failure } from "../../kernel/failure.ts";
+import type { AgentRegistry } from "../../records/agents/registry.ts";
+import { namedWorkflow, type ReadWorkflow, readWorkflow, workflowNames, workflowOfValue } from "../../settings/load-workflow.ts";
+
+type Agents = Pick<AgentRegistry, "current">;
+type Start = Pick<WorkflowToStart, "definition" | "granted" | "callerAgent">;
+export type WorkflowStarter = (caller: Caller, workflow: NewWorkflowRun["workflow"]) => Promise<Start>;
+
+/** Workflows as files of the home, and how any workflow is looked at before it runs. */
+export class WorkflowFiles {
+  readonly #home: string;
+  readonly #agents: Agents;
+  #conditions: Promise<Conditions> | undefined;
+
+  constructor(home: string, agents: Agents) {
+    this.#home = home;
+    this.#agents = agents;
+  }
+
+  async list(): Promise<WorkflowFile[]> {
+    return Promise.all(
+      workflowNames(this.#home).map(async ({ name, file }) => {
+        const read = await readWorkflow(file);
+        const { workflow, problems } = checkWorkflow(read, await this.around(read));
+        const first = workflow === null ? problems[0] : undefined;
+        return {
+          name,
+          file,
+          description: read.workflow?.description ?? null,
+          steps: read.workflow?.steps.length ?? 0,
+          problem: first ? problemInWords(first) : null,
+        };
+      }),
+    );
+  }
+
+  named(name: string): Promise<ReadWorkflow> {
+    return readWorkflow(namedWorkflow(this.#home, name));
+  }
+
+  async around({ workflow }: ReadWorkflow): Promise<AroundWorkflow> {
+    const { agents } = this.#agents.current;
+    if (workflow === null || !hasConditions(workflow)) return { agents: agents.keys(), conditions: null };
+    this.#conditions ??= loadConditions();
+    return { agents: agents.keys(), conditions: await this.#conditions };
+  }
+}
+
+/**
+ * What may be started by whom. An operator starts anything, with the rights of each step's agent. An agent delegates when it starts one: it
+ * must be allowed to, no step has more rights than it, and it names only agents that it may delegate to. Names of files are the operator's.
+ */
+export function workflowStarter(agents: Agents, files: WorkflowFiles): WorkflowStarter {
+  return async (caller, given) => {
+    const isAgent = caller.kind === "agent";
+    if (isAgent) refuseUnlessMayDelegate(agents, caller.name);
+    if (isAgent && typeof given === "string")
+      throw new Failure("request.forbidden", "an agent sends the workflow itself; names of files are for the operator");
+    const read = typeof given === "string" ? await files.named(given) : workflowOfValue(given);
+    const definition = soundWorkflow(read, await files.around(read));
+    if (!isAgent) return { definition, granted: null, callerAgent: null };
+    const { policy } = agents.current;
+    const foreign = definition.steps.find(({ agent }) => agent !== undefined && agent !== caller.name && !mayName(agents, caller, agent));
+    if (foreign) throw new Failure("task.not_delegate", `the step ${foreign.id}: ${caller.name} may not delegate to ${foreign.agent}`);
+    return { definition, granted: policy.grantOf(caller.name), callerAgent: caller.name };
+  };
+}
+
+function mayName(agents: Agents, caller: Caller, agent: string): boolean {
+  return agents.current.policy.rightsOn(caller.name, agent) !== null;
+}
+
+/** `ask` is a no here: outside a turn there is no call that a person could look at. */
+function refuseUnlessMayDelegate(agents: Agents, agent: string): void {
+  const { policy } = agents.current;
+  const call = { grant: policy.grantOf(agent), current: policy, tool: "delegate_task", args: ANY_ARGUMENTS };
+  const { verdict, because } = mayCall(call);
+  if (verdict !== "allow") throw new Failure("request.forbidden", `${agent} may not delegate, and a workflow is nothing else: ${because}`);
+}
