@@ -44,7 +44,7 @@ export async function schema(): Promise<number> {
   return 0;
 }
 
-function inBlock({ severity, code, path, file, line, column, message, fix, source }: ShownProblem): string {
+export function inBlock({ severity, code, path, file, line, column, message, fix, source }: ShownProblem): string {
   const margin = " ".repeat(String(line).length);
   const shown =
     source === null ? [] : [`  ${line} | ${source.text}`, `  ${margin} | ${source.text.slice(0, source.caret).replace(/[^\t]/g, " ")}^`];
@@ -56,7 +56,7 @@ function inBlock({ severity, code, path, file, line, column, message, fix, sourc
   ].join("\n");
 }
 
-function summary(problems: readonly ShownProblem[], file: string, exists: boolean): string {
+export function summary(problems: readonly ShownProblem[], file: string, exists: boolean): string {
   const errors = problems.filter(({ severity }) => severity === "error").length;
   const warnings = problems.length - errors;
   if (problems.length === 0) return exists ? `${file}: no problems` : `${file} does not exist: everything is as by default`;
