@@ -14,6 +14,7 @@ import { POLICY_BUGS } from "./policy-bugs.ts";
 import { POOL_BUGS } from "./pool-bugs.ts";
 import { ROUTING_BUGS } from "./routing-bugs.ts";
 import { SANDBOX_BUGS } from "./sandbox-bugs.ts";
+import { SCHEDULE_BUGS } from "./schedule-bugs.ts";
 import { SESSION_BUGS } from "./session-bugs.ts";
 import { SETTINGS_BUGS } from "./settings-bugs.ts";
 import { TENANT_BUGS } from "./tenant-bugs.ts";
@@ -239,6 +240,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...COORDINATION_BUGS,
   ...AGREEMENT_BUGS,
   ...API_BUGS,
+  ...SCHEDULE_BUGS,
   ...SESSION_BUGS,
   ...TURN_BUGS,
   ...CONTEXT_BUGS,
