@@ -3,6 +3,7 @@ import type { Caller } from "../kernel/caller.ts";
 import { isFailure } from "../kernel/failure.ts";
 import type { Mailbox } from "../records/mailbox/mailbox.ts";
 import type { Pools } from "../records/pools/pools.ts";
+import { stepsOfTurns } from "../records/workflows/contaminated-steps.ts";
 import type { Tx } from "../store/engine.ts";
 import { marksOf } from "./send-mail.ts";
 
@@ -46,7 +47,15 @@ export async function retractEntryIn(
     };
     await mailbox.sendIn(tx, caller, mail, marks).catch(unlessFull);
   }
-  return { retracted: [...retracted], rerun: [...rerun], hidden, left };
+  const workflows = caller.kind === "operator" ? await stepsToRepeat(tx, rerun) : undefined;
+  return { retracted: [...retracted], rerun: [...rerun], hidden, left, ...(workflows ? { workflows } : {}) };
+}
+
+/** By the runs of workflows that they were steps of. An item of a `foreach` is done again with its step. */
+async function stepsToRepeat(tx: Tx, rerun: Readonly<RetractionAnswer["rerun"]>): Promise<NonNullable<RetractionAnswer["workflows"]>> {
+  const turns = rerun.flatMap(({ run }) => run ?? []);
+  const byRun = Map.groupBy(await stepsOfTurns(tx, turns), ({ workflow }) => workflow);
+  return [...byRun].map(([id, steps]) => ({ id, steps: [...new Set(steps.map(({ step }) => step.replace(/\[\d+\]$/, "")))] }));
 }
 
 function isSame(a: VersionRef, b: VersionRef): boolean {

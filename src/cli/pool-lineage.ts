@@ -61,6 +61,9 @@ export async function retractVersion(
   for (const each of answer.retracted) print(`retracted ${harmless(each.pool)} ${harmless(each.key)} version ${each.version}`);
   for (const each of answer.rerun)
     print(`to be done again: ${harmless([each.agent, each.run, each.step].filter((part) => part !== null).join(" / "))}`);
+  for (const { id, steps } of answer.workflows ?? [])
+    print(`to run those steps again: guildhall workflow rerun ${id} --from ${harmless(steps.join(" "))}`);
+  if ((answer.workflows ?? []).length > 0) say("(with --dry-run it only tells what that would be)");
   if (answer.left > 0) say(`${answer.left} made from it are not yours to withdraw; ask an operator`);
   return 0;
 }

@@ -73,7 +73,7 @@ export function workflowCommands(program: Command, done: (exit: number) => void)
 const VERBS = {
   cancel: "stop a run and everything that it does now",
   pause: "nothing new begins; what runs may finish",
-  resume: "a paused run goes on",
+  resume: "a paused run goes on; of one that failed or was cancelled, what was not done is tried again",
 };
 
 function collect(value: string, before: readonly string[] = []): string[] {

@@ -5,7 +5,7 @@ import { ApiClient } from "../client/api-client.ts";
 import { ClientError } from "../client/client-error.ts";
 import { WorkflowsClient } from "../client/workflows.ts";
 import { ERRORS, type ErrorCode } from "../contract/errors.ts";
-import { isWorkflowOver, type NewWorkflowRun, type WorkflowRun } from "../contract/workflows.ts";
+import { isWorkflowOver, type NewWorkflowRun, type WorkflowProblem, type WorkflowRun } from "../contract/workflows.ts";
 import { reachDaemon } from "./background-daemon.ts";
 import { type Connection, connect } from "./connect.ts";
 import { onInterrupt } from "./interrupts.ts";
@@ -26,6 +26,16 @@ const PATH_LIKE = /[/\\]|\.ya?ml$|\.json$/i;
 
 /** A file by its path, else the name of one in the home. Waits for the end, and shows how it goes. */
 export async function runWorkflow(what: string, options: RunOptions): Promise<number> {
+  try {
+    return await startFrom(what, options);
+  } catch (error) {
+    const problems = problemsOf(error);
+    if (problems.length === 0) throw error;
+    return explainProblems(error as ClientError, problems, options);
+  }
+}
+
+async function startFrom(what: string, options: RunOptions): Promise<number> {
   const asked: NewWorkflowRun = { workflow: await workflowFrom(what, options), input: await inputFrom(options) };
   // The same key for every try: a daemon that goes away in between has started it once, or not at all.
   const key = options.idempotencyKey ?? randomUUID();
@@ -93,6 +103,29 @@ export async function followRun(workflows: WorkflowsClient, id: string, options:
   return report(last, options);
 }
 
+/** Everything that is wrong with it, each with its place: nothing has run. */
+function explainProblems({ code, message, hint }: ClientError, problems: readonly Problem[], { json }: GlobalOptions): number {
+  if (json) print(JSON.stringify({ error: { code, message, hint, retry: ERRORS[code].retry, details: { problems } } }));
+  const count = problems.length === 1 ? "a problem" : `${problems.length} problems`;
+  say(`guildhall: the workflow has ${count}; nothing has run [${code}]`);
+  for (const { file, line, column, path, severity, message: what, fix } of problems) {
+    const place = [file, line, column].filter((part) => part !== null && part !== undefined).join(":");
+    const note = severity === "warning" ? "warning: " : "";
+    say(
+      harmless(`  ${[place, path.join("."), `${note}${what}`].filter((part) => part !== "").join(": ")}${fix ? `\n    fix: ${fix}` : ""}`),
+    );
+  }
+  return ERRORS[code].exit;
+}
+
+type Problem = WorkflowProblem & { readonly file?: string | null; readonly column?: number | null };
+
+/** Of the daemon's refusal, or of what was found here. */
+function problemsOf(error: unknown): readonly Problem[] {
+  const { code, details } = error as Partial<ClientError>;
+  return code === "workflow.invalid" && Array.isArray(details?.problems) ? (details.problems as Problem[]) : [];
+}
+
 function sayWhatItWaitsFor({ id, steps }: WorkflowRun): void {
   for (const step of steps)
     if (step.status === "review")
@@ -124,7 +157,7 @@ function report(run: WorkflowRun, options: GlobalOptions): number {
 /** A path wins over a name, and what looks like a path is never taken for a name. */
 async function workflowFrom(what: string, options: GlobalOptions): Promise<NewWorkflowRun["workflow"]> {
   if (!existsSync(what) && !PATH_LIKE.test(what)) return what;
-  const { readWorkflowFile } = await import("../daemon/read-workflow-file.ts");
+  const { readWorkflowFile } = await import("../daemon/local-workflow.ts");
   return readWorkflowFile(options, what);
 }
 
