@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { configuredModels } from "../abilities/models/configured-models.ts";
 import type { Provider } from "../abilities/models/model-registry.ts";
 import { redactedModels } from "../abilities/models/redacted-models.ts";
+import { Peers } from "../abilities/peers/peers.ts";
 import { McpServers } from "../abilities/tools/mcp/mcp-servers.ts";
 import { skillSource } from "../abilities/tools/skills/skill-source.ts";
 import type { Tool } from "../abilities/tools/tool.ts";
@@ -12,9 +13,10 @@ import { fireDueJobs } from "../acts/schedules/fire-jobs.ts";
 import type { ScheduleParts } from "../acts/schedules/schedule-parts.ts";
 import type { TaskParts } from "../acts/tasks/task-parts.ts";
 import { wakeForWaitingMail } from "../acts/wake-agent.ts";
-import { DELIVERY_WORK, TURN_WORK } from "../acts/work-kinds.ts";
+import { DELIVERY_WORK, REMOTE_WORK, TURN_WORK } from "../acts/work-kinds.ts";
 import { deliverReply } from "../drivers/dispatch/deliver-reply.ts";
 import { Dispatcher } from "../drivers/dispatch/dispatcher.ts";
+import { doRemoteTask } from "../drivers/dispatch/do-remote-task.ts";
 import { takeTurn } from "../drivers/dispatch/take-turn.ts";
 import { Upkeep } from "../drivers/dispatch/upkeep.ts";
 import { type Accept, intake } from "../drivers/intake/accept.ts";
@@ -50,6 +52,7 @@ import type { BuiltInTools } from "./built-in-tools.ts";
 import { contextSources } from "./context-sources.ts";
 import { removeDaemonFile, writeDaemonFile } from "./daemon-file.ts";
 import { lockHome } from "./home-lock.ts";
+import { lazyA2a } from "./lazy-a2a.ts";
 import { lazyMcp } from "./lazy-mcp.ts";
 import { listen } from "./listen.ts";
 import { LocalModels } from "./local-models.ts";
@@ -212,7 +215,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     spill: async (context, text) => (await ours()).spill(context, text),
     turnMs: TURN_MS,
   });
-  const handlers = { [TURN_WORK]: turn, [DELIVERY_WORK]: deliverReply(store) };
+  const remote = doRemoteTask({ ...tasks, peers: new Peers(systemClock), random: systemRandom, reached, redact: redaction.text });
+  const handlers = { [TURN_WORK]: turn, [DELIVERY_WORK]: deliverReply(store), [REMOTE_WORK]: remote };
   const dispatcher = new Dispatcher({
     queue: store.queue,
     owner: node,
@@ -269,6 +273,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       newId,
       guests,
       mcp,
+      a2a: lazyA2a({ tasks, live, running, log, version }),
       schedules,
       agentControl: tenants.control(
         () => dispatcher.letGo(),

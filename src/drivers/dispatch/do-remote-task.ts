@@ -17,6 +17,7 @@ import type { PeerConfig } from "../../contract/a2a.ts";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure, isFailure } from "../../kernel/failure.ts";
 import { jitteredBackoff, type Random } from "../../kernel/random.ts";
+import type { Redact } from "../../kernel/redact.ts";
 import { houseId } from "../../records/tasks/house-id.ts";
 import { type RemoteTask, readRemoteTask } from "../../records/tasks/remote-tasks.ts";
 import { readTask, type StoredTask, type TaskEnd } from "../../records/tasks/task-rows.ts";
@@ -27,6 +28,8 @@ export interface RemoteParts extends TaskParts {
   readonly peers: Peers;
   readonly random: Random;
   readonly reached: ReachedPoint;
+  /** A peer may send back what it was given. */
+  readonly redact: Redact;
 }
 
 /** How long the end of a task is waited for at the peer's own stream; after that, nothing is held, and it is looked at now and then. */
@@ -83,7 +86,7 @@ async function goOn(
   const { causedBy } = item.payload as RemotePayload;
   if (remote.remoteId !== null) return settle(parts, item, task, remote, await client.look(remote.remoteId, lost));
   const sent = await send(parts, item, task, remote, client, lost);
-  if ("answer" in sent) return closeRemote(parts, item, task.id, completed(sent.answer), causedBy);
+  if ("answer" in sent) return closeRemote(parts, item, task.id, completed(parts.redact(sent.answer)), causedBy);
   const now = await noteRemote(parts, item, task.id, sent.task.id, sent.task.contextId);
   if (now?.endedAt) return stop(parts, item, task, { ...remote, state: "sent", remoteId: sent.task.id }, async () => client, lost);
   if (sent.task.state !== "open" || !client.card.streaming) return settle(parts, item, task, remote, sent.task);
@@ -114,7 +117,7 @@ async function send(
 async function settle(parts: RemoteParts, item: ClaimedWork, task: StoredTask, { looks }: RemoteTask, seen: PeerTask): Promise<void> {
   const { causedBy } = item.payload as RemotePayload;
   if (seen.state === "open") return lookAgainLater(parts, item, task.id, jitteredBackoff(looks + 1, parts.random, LOOK_MS, LOOK_MAX_MS));
-  await closeRemote(parts, item, task.id, endOf(seen), causedBy);
+  await closeRemote(parts, item, task.id, endOf({ ...seen, text: parts.redact(seen.text) }), causedBy);
 }
 
 const completed = (text: string): TaskEnd => ({ status: "completed", result: text, error: null });
@@ -144,7 +147,7 @@ async function settleTrouble(
   patienceMs: number,
 ): Promise<void> {
   const { causedBy } = item.payload as RemotePayload;
-  const said = `peer ${remote.peer}: ${message}`;
+  const said = parts.redact(`peer ${remote.peer}: ${message}`);
   const isSent = remote.state === "sent";
   if (kind === "unknown" && isSent)
     return closeRemote(
@@ -190,7 +193,7 @@ async function stop(
     parts.peers.forget(remote.peer);
     if (error.kind === "lost" && remote.tries + 1 < STOP_TRIES)
       return stopAgainLater(parts, item, task.id, jitteredBackoff(remote.tries + 1, parts.random, LOST_MS, LOST_MAX_MS));
-    return noteStopped(parts, item, task, remote.peer, error.message);
+    return noteStopped(parts, item, task, remote.peer, parts.redact(error.message));
   }
   await noteStopped(parts, item, task, remote.peer, "told");
 }

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { failDeadTurn } from "../../acts/fail-turn.ts";
 import { abandonDelivery } from "../../acts/settle-delivery.ts";
+import { failDeadRemote } from "../../acts/tasks/remote-task.ts";
 import type { TaskParts } from "../../acts/tasks/task-parts.ts";
-import { DELIVERY_WORK, TURN_WORK } from "../../acts/work-kinds.ts";
+import { DELIVERY_WORK, REMOTE_WORK, TURN_WORK } from "../../acts/work-kinds.ts";
 import { asFailure } from "../../kernel/failure.ts";
 import type { Log } from "../../kernel/log.ts";
 import type { DeadWork } from "../../store/work-queue.ts";
@@ -45,7 +46,7 @@ export class Upkeep {
   async round(): Promise<void> {
     const { store } = this.#parts;
     await store.queue.reap();
-    for (const dead of await store.queue.dead(DEAD_AT_ONCE, [TURN_WORK, DELIVERY_WORK]))
+    for (const dead of await store.queue.dead(DEAD_AT_ONCE, [TURN_WORK, DELIVERY_WORK, REMOTE_WORK]))
       await this.#chore({ name: `bury ${dead.id}`, run: () => this.#bury(dead) });
     for (const chore of this.#chores) await this.#chore(chore);
     await store.sealer.seal(this.#node);
@@ -62,6 +63,7 @@ export class Upkeep {
 
   async #bury(dead: DeadWork): Promise<void> {
     if (dead.kind === TURN_WORK) await failDeadTurn(this.#parts, dead);
+    if (dead.kind === REMOTE_WORK) await failDeadRemote(this.#parts, dead);
     if (dead.kind === DELIVERY_WORK) await abandonDelivery(this.#parts.store, dead);
   }
 

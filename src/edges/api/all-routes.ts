@@ -14,6 +14,7 @@ import type { Claims } from "../../records/claims/claims.ts";
 import type { Mailbox } from "../../records/mailbox/mailbox.ts";
 import { Memory } from "../../records/memory/memory.ts";
 import type { Store } from "../../store/store.ts";
+import { a2aRoutes } from "./a2a-routes.ts";
 import { type AgentControl, agentsRoutes } from "./agents-routes.ts";
 import { approvalsRoutes } from "./approvals-routes.ts";
 import { claimsRoutes } from "./claims-routes.ts";
@@ -58,6 +59,7 @@ export interface RouteParts extends SystemParts, SessionsParts {
   readonly agentControl: AgentControl;
   readonly schedules: ScheduleParts;
   readonly mcp: (request: Request, caller: Caller) => Promise<Response>;
+  readonly a2a: (request: Request, caller: Caller, signal: AbortSignal) => Promise<Response>;
 }
 
 export function allRoutes(parts: RouteParts): Route[] {
@@ -83,6 +85,7 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...routingRoutes(parts.agents, store),
     ...agentsRoutes(parts.agentControl),
     ...mcpRoutes(parts.mcp),
+    ...a2aRoutes(parts.a2a),
     ...schedulesRoutes(parts.schedules),
     ...openAiRoutes(parts),
   ];

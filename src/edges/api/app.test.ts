@@ -90,6 +90,7 @@ function appFor(host: string): Hono {
       policy: () => revisionWithoutFile(configSchema.parse({})).policy,
       agentControl: { list: elsewhere, details: elsewhere, setState: elsewhere, restart: elsewhere, revisions: elsewhere },
       mcp: async () => new Response("mcp"),
+      a2a: async () => new Response("a2a"),
       schedules: { tasks, schedules: new Schedules(store, newId), reached: noCrashPoints },
       version: "0.0.0",
       node: "n",
