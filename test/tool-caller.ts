@@ -59,6 +59,8 @@ export class ToolCaller {
       grant: agent.grant,
       caller: { kind: "agent", name: agent.id, roles: [], run, step: null, call: null },
       key: `${run}.1.0`,
+      work: 0,
+      cause: 0,
       labels: new Set(from.labels),
       signal,
       progress: () => {},
@@ -71,7 +73,7 @@ export class ToolCaller {
     const checked = tool.parse(args);
     const { runIn } = tool;
     if (!runIn) return (tool.run as NonNullable<Tool["run"]>)(checked, context);
-    return (this.#store as Store).transact(name, (tx) => runIn(tx, checked, context), "locked");
+    return (this.#store as Store).transact(name, (tx) => runIn(tx, checked, context) as Promise<ToolOutcome>, "locked");
   }
 
   async text(name: string, args: unknown, from: CalledFrom = {}): Promise<string> {

@@ -6,6 +6,7 @@ import { appendTranscript } from "../records/sessions/transcript.ts";
 import type { Tx } from "../store/engine.ts";
 import type { ClaimedWork, DeadWork } from "../store/work-queue.ts";
 import { keepSummaryOfTurn } from "./keep-summary.ts";
+import { endTasksOfRunsIn } from "./tasks/cancel-task.ts";
 import { endTaskRunIn } from "./tasks/end-task-run.ts";
 import type { TaskParts } from "./tasks/task-parts.ts";
 import { returnMailOfTurn } from "./turn-mail.ts";
@@ -30,7 +31,7 @@ export async function failTurn(
       const over = cannotHelp || (await store.queue.retry(tx, item, failure.message)) === "dead";
       if (over) {
         if (!cannotHelp) await store.queue.cancel(tx, item.id);
-        await endFailed(parts, tx, run, error, causedBy);
+        await endFailedTurnIn(parts, tx, run, error, causedBy);
         return "failed";
       }
       await requeueRun(tx, run.id);
@@ -52,14 +53,14 @@ export async function failDeadTurn(parts: TaskParts, dead: DeadWork): Promise<vo
       const run = await readRunInput(tx, runId);
       if (!(await store.queue.cancel(tx, dead.id)) || !run) return;
       const error = { code: "internal.bug", message: dead.error ?? "every attempt ended without an answer" };
-      await endFailed(parts, tx, run, error, causedBy);
+      await endFailedTurnIn(parts, tx, run, error, causedBy);
     },
     "locked",
   );
 }
 
 /** What was asked stays in the conversation: the next turn should know of it. The messages that the turn has taken in fail with it. */
-async function endFailed(parts: TaskParts, tx: Tx, run: RunInput, error: RunError, causedBy: number): Promise<void> {
+export async function endFailedTurnIn(parts: TaskParts, tx: Tx, run: RunInput, error: RunError, causedBy: number | null): Promise<void> {
   const { store } = parts;
   const merged = await mergedRuns(tx, run.id);
   const said = [{ id: run.id, input: run.input }, ...merged].map(({ id, input }) => ({ role: "user" as const, text: input, run: id }));
@@ -70,6 +71,9 @@ async function endFailed(parts: TaskParts, tx: Tx, run: RunInput, error: RunErro
   for (const { id } of [run, ...merged]) {
     await failRun(tx, id, error);
     const [failed] = await store.ledger.append(tx, { type: "turn.failed", actor: run.agent, subject: ["run", id], causedBy, data: error });
-    if (id === run.id) await endTaskRunIn(parts, tx, run, { status: "failed", result: null, error, causedBy: failed as number });
+    if (id !== run.id) continue;
+    // Nobody will hear of what it alone waited for.
+    await endTasksOfRunsIn(parts, tx, [id], run.agent, { causedBy: failed as number, keepBackground: true });
+    await endTaskRunIn(parts, tx, run, { status: "failed", result: null, error, causedBy: failed as number });
   }
 }

@@ -1,11 +1,11 @@
 import { isOver, type Run } from "../contract/wire.ts";
 import { Failure } from "../kernel/failure.ts";
-import { voidApprovalsOf } from "../records/access/approvals.ts";
-import { failRun, mergedRuns, readRun, readRunInput } from "../records/sessions/runs.ts";
+import { readRun } from "../records/sessions/runs.ts";
 import type { Tx } from "../store/engine.ts";
+import { endStoppedRunIn } from "./end-run.ts";
+import { endTasksOfRunsIn } from "./tasks/cancel-task.ts";
 import { endTaskRunIn } from "./tasks/end-task-run.ts";
 import type { TaskParts } from "./tasks/task-parts.ts";
-import { returnMailOfTurn } from "./turn-mail.ts";
 import { sessionLane, type TurnPayload } from "./work-kinds.ts";
 
 interface Waiting {
@@ -14,7 +14,8 @@ interface Waiting {
 }
 
 /**
- * Ends every turn of these sessions that waits or runs. With its work row gone, a turn that runs commits nothing, whatever it still does.
+ * Ends every turn of these sessions that waits or runs, and all that it has opened. With its work row gone, a turn that runs commits nothing,
+ * whatever it still does.
  * What was asked does not stay in the conversation: the next turn must not take it up again. Answers the runs that were ended.
  */
 export async function stopSessionsIn(parts: TaskParts, tx: Tx, sessionKeys: readonly string[], by: string): Promise<string[]> {
@@ -47,15 +48,10 @@ async function end(parts: TaskParts, tx: Tx, items: readonly Waiting[], by: stri
   for (const { id, payload } of items) {
     if (!removed.has(id)) continue;
     const { runId, causedBy } = payload as TurnPayload;
-    const run = await readRunInput(tx, runId);
-    if (run) await returnMailOfTurn(store, tx, run, "stopped");
-    await voidApprovalsOf(store, tx, runId, error.code);
-    for (const one of [runId, ...(await mergedRuns(tx, runId)).map((merged) => merged.id)]) {
-      await failRun(tx, one, error);
-      const [failed] = await store.ledger.append(tx, { type: "turn.failed", actor: by, subject: ["run", one], causedBy, data: error });
-      if (run?.id === one) await endTaskRunIn(parts, tx, run, { status: "cancelled", result: null, error, causedBy: failed as number });
-      ended.push(one);
-    }
+    const stopped = await endStoppedRunIn(store, tx, runId, error, by, causedBy);
+    ended.push(...stopped.ended);
+    await endTasksOfRunsIn(parts, tx, [runId], by, { causedBy: stopped.event });
+    if (stopped.run) await endTaskRunIn(parts, tx, stopped.run, { status: "cancelled", result: null, error, causedBy: stopped.event });
   }
   return ended;
 }

@@ -1,7 +1,7 @@
 import type { ReachedPoint } from "../kernel/crash-points.ts";
 import type { Label } from "../kernel/label.ts";
 import type { Approvals, Consumed } from "../records/access/approvals.ts";
-import { type CallResult, endCall, type NewCall, noteCall } from "../records/journal/calls.ts";
+import { type CallResult, endCall, type NewCall, noteCall, noteWaitingCall } from "../records/journal/calls.ts";
 import { addStep, type NewStep, type Response } from "../records/journal/steps.ts";
 import type { RunInput } from "../records/sessions/runs.ts";
 import { Budgets, type CallToReserve } from "../records/usage/budgets.ts";
@@ -16,6 +16,11 @@ export interface CallEnd {
   readonly labels?: readonly Label[];
   /** For the event. */
   readonly told?: Readonly<Record<string, unknown>>;
+}
+
+/** A call that has opened tasks: what comes of it comes of them. */
+export interface CallWaits {
+  readonly waitsFor: readonly string[];
 }
 
 export interface JournalParts {
@@ -124,15 +129,26 @@ export class TurnJournal {
     this.#parts.reached("tool.settled");
   }
 
-  /** Does it and records what came of it, all or nothing. */
-  async settleWithin(call: NewCall, began: () => number, body: (tx: Tx) => Promise<CallEnd>): Promise<CallEnd> {
+  /** Does it and records what came of it, or what it waits for, all or nothing. */
+  async settleWithin<End extends CallEnd | CallWaits>(call: NewCall, began: () => number, body: (tx: Tx) => Promise<End>): Promise<End> {
     const end = await this.#owned("make call", async (tx) => {
       const made = await body(tx);
-      await this.#settleIn(tx, call, made, began());
+      if ("waitsFor" in made) await this.#waitIn(tx, call, made.waitsFor);
+      else await this.#settleIn(tx, call, made, began());
       return made;
     });
-    this.#parts.reached("tool.settled");
+    this.#parts.reached("waitsFor" in end ? "task.opened" : "tool.settled");
     return end;
+  }
+
+  /** The turn's row in the work queue: who waits for something is woken by it. */
+  get work(): number {
+    return this.#claim.id;
+  }
+
+  /** The event that whatever the turn does follows from. */
+  get cause(): number {
+    return this.#causedBy;
   }
 
   /** It was not made. */
@@ -154,6 +170,12 @@ export class TurnJournal {
   async #intendIn(tx: Tx, call: NewCall, approval: string | null): Promise<void> {
     await noteCall(tx, call, "intended", approval);
     await this.#tell(tx, "tool.called", { step: call.step, place: call.place, tool: call.tool, effect: call.effect });
+  }
+
+  async #waitIn(tx: Tx, call: NewCall, tasks: readonly string[]): Promise<void> {
+    await noteWaitingCall(tx, call, tasks);
+    const { step, place, tool, effect } = call;
+    await this.#tell(tx, "tool.called", { step, place, tool, effect, tasks });
   }
 
   async #settleIn(tx: Tx, call: NewCall, { result, labels = [], told }: CallEnd, ms: number): Promise<void> {

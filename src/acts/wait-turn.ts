@@ -10,6 +10,8 @@ import { sessionLane, type TurnPayload } from "./work-kinds.ts";
 
 /** How long a person has to answer. */
 export const APPROVAL_MS = 60 * 60_000;
+/** Whoever waits for tasks is woken by their end; this is for the case that nobody has done so. */
+const LOOK_AGAIN_MS = 10 * 60_000;
 
 /** A call that a person is to approve. `asked`: the approval that was asked for already. */
 export interface AskedCall {
@@ -25,17 +27,26 @@ interface WaitParts {
   readonly reached: ReachedPoint;
 }
 
-/** The turn waits for a person, holding nothing. It goes on when one was answered, or when the time of the first is up. Answers the approvals. */
-export async function waitForApproval(
+/** What a turn waits for. */
+export interface WaitedFor {
+  readonly asked: readonly AskedCall[];
+  readonly tasks: readonly string[];
+}
+
+/**
+ * The turn waits for a person or for tasks, holding nothing. It goes on when one was answered, when the time of the first is up, or when its
+ * tasks are over; if that has happened since it looked, at once. Answers the approvals.
+ */
+export async function waitTurn(
   { store, approvals, reached }: WaitParts,
   claim: Claim,
   run: RunInput,
-  calls: readonly AskedCall[],
+  { asked: calls, tasks }: WaitedFor,
   askedOf: string,
   causedBy: number,
 ): Promise<string[]> {
   const ids = await store.transact(
-    "wait for approval",
+    "wait",
     async (tx) => {
       // What others were asked about earlier ends earlier.
       const left = await approvals.leftMs(
@@ -43,7 +54,7 @@ export async function waitForApproval(
         calls.flatMap(({ asked }) => asked ?? []),
       );
       // Park refuses a stale owner, so that nobody is asked for it.
-      await store.queue.park(tx, claim, Math.max(0, left ?? APPROVAL_MS));
+      await store.queue.park(tx, claim, Math.max(0, left ?? (calls.length > 0 ? APPROVAL_MS : LOOK_AGAIN_MS)));
       const waitedFor: string[] = [];
       for (const { call, args, asked } of calls) {
         const question = { run: run.id, agent: run.agent, tool: call.tool, args, askedOf, expiresMs: APPROVAL_MS };
@@ -52,13 +63,13 @@ export async function waitForApproval(
         waitedFor.push(id);
       }
       await waitRun(tx, run.id);
-      const data = { approvals: waitedFor };
+      const data = { approvals: waitedFor, ...(tasks.length > 0 ? { tasks } : {}) };
       await store.ledger.append(tx, { type: "turn.waited", actor: run.agent, subject: ["run", run.id], causedBy, data });
       return waitedFor;
     },
     "locked",
   );
-  reached("turn.waits");
+  reached(tasks.length > 0 ? "turn.parked" : "turn.waits");
   return ids;
 }
 

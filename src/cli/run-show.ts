@@ -73,6 +73,7 @@ function callLines(call: RunCall, approvals: readonly Approval[], full: boolean)
   const notes: Record<RunCall["state"], string> = {
     asked: "waits for a person",
     intended: "runs",
+    waiting: "waits for tasks",
     done: result?.failed ? red("failed") : "",
     refused: red("refused"),
     unknown: red("nobody knows what came of it"),

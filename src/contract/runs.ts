@@ -18,7 +18,7 @@ export const runCall = z.object({
   /** JSON, as the model wrote it. */
   args: z.string(),
   /** `brought`: of a tool that whoever asked answers himself. `none`: not begun yet. */
-  state: z.enum(["asked", "intended", "done", "refused", "unknown", "brought", "none"]),
+  state: z.enum(["asked", "intended", "waiting", "done", "refused", "unknown", "brought", "none"]),
   result: z.object({ text: z.string(), failed: z.boolean(), images: z.number() }).nullable(),
   labels,
   approval: z.string().nullable(),
@@ -91,7 +91,7 @@ export const openRun = z.object({
   /** What its model was asked for so far; null: nothing. */
   usage: usage.nullable(),
   /** Calls that run or wait for a person. */
-  calls: z.array(z.object({ tool: z.string(), args: z.string(), state: z.enum(["asked", "intended"]), since: z.number() })),
+  calls: z.array(z.object({ tool: z.string(), args: z.string(), state: z.enum(["asked", "intended", "waiting"]), since: z.number() })),
 });
 export type OpenRun = z.output<typeof openRun>;
 export const openRuns = z.object({

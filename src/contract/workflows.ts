@@ -98,7 +98,9 @@ export const runStepView = z.object({
   /** Taken over from the run that this one goes back to. */
   reused: z.boolean().optional(),
   /** The calls of its newest turn that run now or wait for a person; empty: it thinks. Of a step that runs. */
-  calls: z.array(z.object({ tool: z.string(), args: z.string(), state: z.enum(["asked", "intended"]), since: z.number() })).optional(),
+  calls: z
+    .array(z.object({ tool: z.string(), args: z.string(), state: z.enum(["asked", "intended", "waiting"]), since: z.number() }))
+    .optional(),
   /** What its turns came to so far, those of tasks below it left out. Absent: no model was asked. */
   usage: usage.optional(),
 });

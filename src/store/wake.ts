@@ -1,4 +1,5 @@
-export type WakeTopic = "ledger" | "work" | "claims" | "mail";
+/** `taken`: work was removed while it ran. */
+export type WakeTopic = "ledger" | "work" | "claims" | "mail" | "taken";
 
 /**
  * Hints that something may be there to read. A hint is never the truth, only a reason to look sooner than the next poll.

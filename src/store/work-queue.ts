@@ -65,6 +65,10 @@ interface LaneRow {
   readonly lane: string | null;
 }
 
+interface CancelledRow extends LaneRow {
+  readonly state: string;
+}
+
 const MAX_ATTEMPTS = 5;
 const BACKOFF_MS = 500;
 const BACKOFF_MAX_MS = 5 * 60_000;
@@ -74,6 +78,7 @@ const IN_ORDER = code("order by priority desc, vtime, id");
 const LOOK_AHEAD = code("64");
 /** When no hint comes, this is how late ready work may be found. */
 const POLL_MS = 1_000;
+const LONG_MS = 3_600_000;
 
 /**
  * Work that is done once it is settled.
@@ -292,10 +297,16 @@ export class WorkQueue {
     return changed > 0;
   }
 
+  /** What an item asks for, held until the transaction ends; undefined: it is not there any more. */
+  async hold(tx: Tx, id: number): Promise<unknown> {
+    const row = await tx.get<{ payload: string }>`select payload from work where id = ${id} ${this.#engine.dialect.forUpdate}`;
+    return row && JSON.parse(row.payload);
+  }
+
   /** Removes an item whatever it is doing. Its owner, if it has one, can no longer settle or commit anything under its claim. */
   async cancel(tx: Tx, id: number): Promise<boolean> {
-    const rows = await tx.all<LaneRow>`delete from work where id = ${id} returning id, lane`;
-    await this.#advance(tx, rows);
+    const rows = await tx.all<CancelledRow>`delete from work where id = ${id} returning id, lane, state`;
+    await this.#cancelled(tx, rows);
     return rows.length > 0;
   }
 
@@ -310,8 +321,8 @@ export class WorkQueue {
   async cancelAll(tx: Tx, ids: readonly number[]): Promise<Set<number>> {
     // Locked in one order, so that two who remove the same items do not wait for each other.
     await tx.all`select id from work where id in ${list(ids)} order by id ${this.#engine.dialect.forUpdate}`;
-    const rows = await tx.all<LaneRow>`delete from work where id in ${list(ids)} returning lane, id`;
-    await this.#advance(tx, rows);
+    const rows = await tx.all<CancelledRow>`delete from work where id in ${list(ids)} returning lane, id, state`;
+    await this.#cancelled(tx, rows);
     return new Set(rows.map((row) => row.id));
   }
 
@@ -377,8 +388,13 @@ export class WorkQueue {
     await this.#engine.wake.wait("work", seen, Math.min(POLL_MS, due), signal);
   }
 
-  version(): number {
-    return this.#engine.wake.version("work");
+  version(topic: "work" | "taken" = "work"): number {
+    return this.#engine.wake.version(topic);
+  }
+
+  /** Resolves when something that ran may have been taken from its owner since `seen`. Costs nothing while nothing is. */
+  async waitForTaken(seen: number, signal: AbortSignal): Promise<void> {
+    await this.#engine.wake.wait("taken", seen, LONG_MS, signal);
   }
 
   #wakeDue(tx: Tx): Promise<number> {
@@ -389,6 +405,12 @@ export class WorkQueue {
     const rows = await tx.all<LaneRow>`delete from work where state = 'running' and ${claimedBy(claims)} returning id, lane`;
     await this.#advance(tx, rows);
     return rows.map((row) => row.id);
+  }
+
+  async #cancelled(tx: Tx, rows: readonly CancelledRow[]): Promise<void> {
+    // Whoever runs it looks after its claims at once, on whatever node.
+    if (rows.some(({ state }) => state === "running")) tx.hint("taken");
+    await this.#advance(tx, rows);
   }
 
   async #bury(tx: Tx, ids: readonly number[], error: string): Promise<void> {

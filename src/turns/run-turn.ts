@@ -38,7 +38,8 @@ export type TurnEnd =
       readonly last: Last | null;
       readonly calls: readonly ModelCall[];
     }
-  | { readonly kind: "waits"; readonly asked: readonly AskedCall[] };
+  /** For a person's word, for tasks, or for both. */
+  | { readonly kind: "waits"; readonly asked: readonly AskedCall[]; readonly tasks: readonly string[] };
 
 export interface Last {
   readonly step: number;
@@ -83,7 +84,8 @@ type Outcome = TurnEnd | { readonly kind: "goes on"; readonly calls: readonly Ca
 
 /**
  * Makes the calls of an answer. Those that change nothing run side by side, the others one after another, in the order of the answer. After
- * one that waits for a person only those are made for which a person has given his word.
+ * one that waits for a person only those are made for which a person has given his word. One that waits for tasks keeps none of the others
+ * from being made: several of an answer wait together.
  */
 async function settleAll(turn: Turn, step: Step & { readonly kind: "response" }, steps: readonly Step[]): Promise<Outcome> {
   const { calls } = step.response;
@@ -108,7 +110,8 @@ async function settleAll(turn: Turn, step: Step & { readonly kind: "response" },
   await Promise.all(together);
   turn.signal.throwIfAborted();
   const asked = results.flatMap((result) => (result?.kind === "asks" ? [result.asked] : []));
-  if (asked.length > 0) return { kind: "waits", asked };
+  const tasks = results.flatMap((result) => (result?.kind === "waits" ? result.tasks : []));
+  if (asked.length > 0 || tasks.length > 0) return { kind: "waits", asked, tasks };
   const ended = results.find((result) => result?.kind === "settled" && result.result.ends !== undefined);
   const text = ended?.kind === "settled" ? (ended.result.ends as string) : step.response.text;
   if (ended || callers.length > 0) return { kind: "answered", text, steps, last: null, calls: callers };

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CallEnd } from "../../acts/turn-journal.ts";
 import { asFailure, Failure, isFailure, messageOf } from "../../kernel/failure.ts";
 import type { Tx } from "../../store/engine.ts";
 import { inWords } from "./in-words.ts";
@@ -32,12 +31,12 @@ export async function made(tool: Tool, args: unknown, context: CallContext): Pro
 /**
  * For what happens in our own store. A refusal takes back whatever the call had written, and is then recorded by itself.
  */
-export async function within(
-  transact: (body: (tx: Tx) => Promise<CallEnd>) => Promise<CallEnd>,
-  body: (tx: Tx) => Promise<CallEnd>,
-  refusalOf: (failure: Failure) => Promise<CallEnd>,
-  record: (end: CallEnd) => Promise<CallEnd>,
-): Promise<CallEnd> {
+export async function within<End>(
+  transact: (body: (tx: Tx) => Promise<End>) => Promise<End>,
+  body: (tx: Tx) => Promise<End>,
+  refusalOf: (failure: Failure) => Promise<End>,
+  record: (end: End) => Promise<End>,
+): Promise<End> {
   let refusal: unknown;
   try {
     return await transact(async (tx) => {

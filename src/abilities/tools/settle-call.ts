@@ -1,4 +1,4 @@
-import type { CallEnd, TurnJournal } from "../../acts/turn-journal.ts";
+import type { CallEnd, CallWaits, TurnJournal } from "../../acts/turn-journal.ts";
 import type { AskedCall } from "../../acts/wait-turn.ts";
 import { mayCall } from "../../deciders/policy/may-call.ts";
 import type { Policy } from "../../deciders/policy/policy.ts";
@@ -25,7 +25,7 @@ export interface CallParts {
 }
 
 /** What calls of one turn have in common. */
-export type TurnOfCalls = Omit<CallContext, "key" | "caller" | "progress" | "labels"> & {
+export type TurnOfCalls = Omit<CallContext, "key" | "caller" | "progress" | "labels" | "work" | "cause"> & {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly journal: TurnJournal;
   /** Of the turn so far; what calls bring is added. */
@@ -39,7 +39,9 @@ export type Settled =
   | { readonly kind: "settled"; readonly result: CallResult }
   | { readonly kind: "asks"; readonly asked: AskedCall }
   /** It may be made, and waits for one before it. */
-  | { readonly kind: "held" };
+  | { readonly kind: "held" }
+  /** It was made, and ends with these tasks. */
+  | { readonly kind: "waits"; readonly tasks: readonly string[] };
 
 /** What the answer around a call says of it. */
 export interface AmongCalls {
@@ -81,6 +83,9 @@ export async function settleCall(
     args: canonicalJson(parts.redaction.value(args.value ?? null)),
     effect: record?.effect ?? tool?.effect ?? "pure",
   };
+  // Made, whatever the rules say by now: what came of its tasks is told.
+  if (record?.state === "waiting")
+    return gathered(parts, turn, turn.tools.get(record.tool), { ...call, tool: record.tool }, args.value, record.tasks ?? []);
   // Begun by an attempt that did not live to see its end.
   if (record?.state === "intended" && record.effect === "unsafe") return outcomeUnknown(turn, call);
   // What was begun and may not be made again may have happened all the same.
@@ -126,35 +131,22 @@ async function make(
 ): Promise<Settled> {
   const began = parts.clock.now();
   const took = (): number => Math.round(parts.clock.now() - began);
-  const endOf = async (made: ToolOutcome, spill: Spill): Promise<CallEnd> => {
-    // A program's tool may answer anything.
-    const outcome: ToolOutcome = typeof made === "object" && made !== null ? made : { output: made };
-    const text = await shownOutput(outcome.output, parts.redaction, (whole) => spill(context, whole));
-    const images = bearableImages(outcome.images ?? []);
-    return {
-      result: {
-        text,
-        failed: outcome.failed ?? false,
-        ...(images.length > 0 ? { images } : {}),
-        ...(outcome.ends === undefined ? {} : { ends: parts.redaction.text(outcome.ends) }),
-      },
-      ...(outcome.labels ? { labels: outcome.labels } : {}),
-      ...(outcome.told ? { told: parts.redaction.value(outcome.told) } : {}),
-    };
-  };
   const { runIn } = tool;
   if (runIn) {
-    const end = await within(
+    const end = await within<CallEnd | CallWaits>(
       (body) => turn.journal.settleWithin(call, took, body),
       // Nothing slow inside a transaction: what is too long is cut.
-      async (tx) => endOf(await runIn(tx, args, context), noSpill),
-      (failure) => endOf(outcomeOf(failure), noSpill),
+      async (tx) => {
+        const outcome = await runIn(tx, args, context);
+        return isWaiting(outcome) ? outcome : endOf(parts, context, outcome, noSpill);
+      },
+      (failure) => endOf(parts, context, outcomeOf(failure), noSpill),
       async (end) => {
-        await turn.journal.settle(call, end, took());
+        if (!("waitsFor" in end)) await turn.journal.settle(call, end, took());
         return end;
       },
     );
-    return settled(turn, end.result, end.labels);
+    return "waitsFor" in end ? gathered(parts, turn, tool, call, args, end.waitsFor) : settled(turn, end.result, end.labels);
   }
   if (tool.effect !== "pure" && !intended) await turn.journal.intend(call);
   const told = parts.redaction.stream((text) => turn.progress(call, text));
@@ -166,9 +158,49 @@ async function make(
     runs = false;
     told.end();
   });
-  const end = await endOf(outcome, parts.spill);
+  const end = await endOf(parts, context, outcome, parts.spill);
   await turn.journal.settle(call, end, took());
   return settled(turn, end.result, end.labels);
+}
+
+/** What came of the tasks that a call has opened, once all of them are over. */
+async function gathered(
+  parts: CallParts,
+  turn: TurnOfCalls,
+  tool: Tool | undefined,
+  call: NewCall,
+  args: unknown,
+  tasks: readonly string[],
+): Promise<Settled> {
+  const context = contextOf(turn, call);
+  const outcome = tool?.collect
+    ? await tool.collect(tasks, args, context)
+    : { output: `${call.tool} is not there any more; ask task_check about ${tasks.join(", ")}`, failed: true };
+  if (!outcome) return { kind: "waits", tasks };
+  const end = await endOf(parts, context, outcome, parts.spill);
+  await turn.journal.settle(call, end, 0);
+  return settled(turn, end.result, end.labels);
+}
+
+async function endOf(parts: CallParts, context: CallContext, made: ToolOutcome, spill: Spill): Promise<CallEnd> {
+  // A program's tool may answer anything.
+  const outcome: ToolOutcome = typeof made === "object" && made !== null ? made : { output: made };
+  const text = await shownOutput(outcome.output, parts.redaction, (whole) => spill(context, whole));
+  const images = bearableImages(outcome.images ?? []);
+  return {
+    result: {
+      text,
+      failed: outcome.failed ?? false,
+      ...(images.length > 0 ? { images } : {}),
+      ...(outcome.ends === undefined ? {} : { ends: parts.redaction.text(outcome.ends) }),
+    },
+    ...(outcome.labels ? { labels: outcome.labels } : {}),
+    ...(outcome.told ? { told: parts.redaction.value(outcome.told) } : {}),
+  };
+}
+
+function isWaiting(made: ToolOutcome | CallWaits): made is CallWaits {
+  return typeof made === "object" && made !== null && "waitsFor" in made;
 }
 
 const noSpill: Spill = async () => null;
@@ -185,6 +217,8 @@ function contextOf(turn: TurnOfCalls, call: NewCall): CallContext {
     labels,
     signal,
     key,
+    work: turn.journal.work,
+    cause: turn.journal.cause,
     caller: { kind: "agent", name: agent.id, roles: agent.roles, run: run.id, step: task?.step ?? null, call: key },
     progress: () => {},
   };

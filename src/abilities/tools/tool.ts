@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { CallWaits } from "../../acts/turn-journal.ts";
 import type { Grant } from "../../deciders/policy/grant.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
@@ -31,6 +32,10 @@ export interface CallContext {
   readonly caller: Caller;
   /** The same whenever this call is made again, and no other call's. */
   readonly key: string;
+  /** The turn's row in the work queue, for whatever is to wake it. */
+  readonly work: number;
+  /** The event that what the call does follows from. */
+  readonly cause: number;
   /** What the turn carries so far. */
   readonly labels: ReadonlySet<Label>;
   /** Aborts when the call takes too long, or the turn is stopped or lost. Whatever runs must end soon after. */
@@ -78,7 +83,9 @@ export interface Tool {
    * Instead of `run`, for what happens in our own store: its effect and the record that it is done are one transaction, so that
    * it happens exactly once. May be called more than once; only reads and writes through `tx`.
    */
-  runIn?(tx: Tx, args: unknown, context: CallContext): Promise<ToolOutcome>;
+  runIn?(tx: Tx, args: unknown, context: CallContext): Promise<ToolOutcome | CallWaits>;
+  /** What came of the tasks that `runIn` has opened; null: not all of them are over. Only looks. The arguments are as the model wrote them. */
+  collect?(tasks: readonly string[], args: unknown, context: CallContext): Promise<ToolOutcome | null>;
 }
 
 /** Gives the tools that there are for an agent, beside those that everybody has. */
@@ -103,7 +110,11 @@ interface Common<Schema extends z.ZodObject> {
 export type ToolDefinition<Schema extends z.ZodObject> = Common<Schema> &
   (
     | { run(args: z.output<Schema>, context: CallContext): Promise<ToolOutcome> | ToolOutcome; runIn?: undefined }
-    | { runIn(tx: Tx, args: z.output<Schema>, context: CallContext): Promise<ToolOutcome>; run?: undefined }
+    | {
+        runIn(tx: Tx, args: z.output<Schema>, context: CallContext): Promise<ToolOutcome | CallWaits>;
+        collect?(tasks: readonly string[], args: unknown, context: CallContext): Promise<ToolOutcome | null>;
+        run?: undefined;
+      }
   );
 
 /** A tool from a schema and a function. */
@@ -113,6 +124,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
   let offer: Offer | undefined;
   const run = definition.run;
   const runIn = definition.runIn;
+  const collect = definition.runIn ? definition.collect : undefined;
   return {
     name,
     description,
@@ -134,6 +146,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
     ...(definition.boundTo ? { boundTo: definition.boundTo as NonNullable<Tool["boundTo"]> } : {}),
     ...(run ? { run: async (args, context) => run(args as z.output<Schema>, context) } : {}),
     ...(runIn ? { runIn: (tx, args, context) => runIn(tx, args as z.output<Schema>, context) } : {}),
+    ...(collect ? { collect } : {}),
   };
 }
 

@@ -1,18 +1,22 @@
 import { endTask, type StoredTask, type TaskEnd } from "../../records/tasks/task-rows.ts";
 import type { Tx } from "../../store/engine.ts";
+import { withoutClosingLine } from "./delegated-words.ts";
 import { leaveRemoteIn } from "./leave-remote.ts";
 import type { TaskParts } from "./task-parts.ts";
 import { tellTaskEndIn } from "./tell-task-end.ts";
 
 /** How a turn that was somebody's task has ended. */
 export type TaskRunEnd = TaskEnd & {
-  /** The event of the turn's end. */
-  readonly causedBy: number;
+  /** The event of the turn's end; null: nobody's turn was in it. */
+  readonly causedBy: number | null;
+  /** Whoever would be told has ended it himself, or has ended with it. */
+  readonly quietly?: boolean;
 };
 
 /** The task has ended: whoever waits for it goes on, and whoever does not is told. */
 export async function closeTaskIn(parts: TaskParts, tx: Tx, task: StoredTask, end: TaskRunEnd): Promise<void> {
-  if (!(await endTask(parts.store, tx, task.id, end))) return;
+  const result = typeof end.result === "string" ? withoutClosingLine(end.result, task.id) : end.result;
+  if (!(await endTask(parts.store, tx, task.id, { ...end, result }))) return;
   const [closed] = await parts.store.ledger.append(tx, {
     type:
       end.status === "completed"
@@ -27,6 +31,6 @@ export async function closeTaskIn(parts: TaskParts, tx: Tx, task: StoredTask, en
     causedBy: end.causedBy,
     data: { kind: task.kind, run: task.run, ...(end.error ? { error: end.error } : {}) },
   });
-  await tellTaskEndIn(parts, tx, task, end, closed as number);
+  await tellTaskEndIn(parts, tx, task, { ...end, result });
   await leaveRemoteIn(parts, tx, task, closed as number);
 }

@@ -56,6 +56,7 @@ export class Dispatcher {
   start(): void {
     this.#heartbeat = setInterval(() => void this.#renew(), this.#options.leaseMs / 3);
     this.#loop = this.#run();
+    void this.#watch();
   }
 
   /** Lets running items finish for `graceMs`, then hands the rest back to whoever claims next. */
@@ -74,6 +75,18 @@ export class Dispatcher {
   /** Stops, now and not at the next renewal, what was taken from this node. */
   letGo(): Promise<void> {
     return this.#renew();
+  }
+
+  /** Whatever is taken from this node is let go at once. */
+  async #watch(): Promise<void> {
+    const { signal } = this.#stopping;
+    const { queue } = this.#options;
+    let seen = queue.version("taken");
+    while (!signal.aborted) {
+      await queue.waitForTaken(seen, signal);
+      seen = queue.version("taken");
+      if (!signal.aborted) await this.#renew();
+    }
   }
 
   async #run(): Promise<void> {

@@ -148,7 +148,14 @@ async function contextOf(
       : await newestHistory(read, run, summary, offers.length > 0, roomOf(model, run.request?.settings.maxOutputTokens));
   const mail = stale?.recalled.filter(({ name }) => name === "mail") ?? [];
   const carried = await labelsOfRuns(read, [...history.runs, ...(bounds.summary ? [bounds.summary.run] : [])]);
-  const labels = [...new Set([...carried, ...[...system, ...recalled].flatMap((part) => part.labels ?? []), ...(stale?.labels ?? [])])];
+  const labels = [
+    ...new Set([
+      ...carried,
+      ...[...system, ...recalled].flatMap((part) => part.labels ?? []),
+      ...(stale?.labels ?? []),
+      ...(facts.task?.spec.labels ?? []),
+    ]),
+  ];
   const context: StoredContext = {
     system: instructions ? [...system, { name: "caller", text: `Instructions of whoever asks:\n${instructions}` }] : system,
     recalled: [...recalled, ...mail],

@@ -3,7 +3,7 @@ import { commitTurn } from "../../acts/commit-turn.ts";
 import { failTurn } from "../../acts/fail-turn.ts";
 import { holdTurn } from "../../acts/hold-turn.ts";
 import { TurnJournal } from "../../acts/turn-journal.ts";
-import { waitForApproval } from "../../acts/wait-turn.ts";
+import { waitTurn } from "../../acts/wait-turn.ts";
 import { MAIL_CHAT } from "../../acts/wake-agent.ts";
 import type { TurnPayload } from "../../acts/work-kinds.ts";
 import { OWN_HOUSE } from "../../contract/wire.ts";
@@ -34,7 +34,8 @@ export function takeTurn(parts: TurnParts): Handler {
     let cause = causedBy;
     const { stopped, over } = parts.running.begin(runId);
     const silent = live.begin(runId);
-    const ending = firstOf([lost, stopped], parts.turnMs);
+    const most = Math.min(parts.turnMs, Math.max(run.leftMs ?? parts.turnMs, 1));
+    const ending = firstOf([lost, stopped], most);
     const { signal } = ending;
     try {
       if (standstill) throw standstill.failure;
@@ -50,9 +51,11 @@ export function takeTurn(parts: TurnParts): Handler {
     } catch (error) {
       // Handed back, taken over or stopped: somebody else has the last word, and this one has nothing more to say.
       if (lost.aborted || stopped.aborted || isFailure(error, "fence.stale")) return;
-      const failure = ending.isTimeUp
-        ? new Failure("turn.too_long", `the turn did not end within ${parts.turnMs / 1000} s`, { cause: error })
-        : asFailure(error);
+      const failure = !ending.isTimeUp
+        ? asFailure(error)
+        : most < parts.turnMs
+          ? new Failure("task.timed_out", "the task did not end in its time", { cause: error })
+          : new Failure("turn.too_long", `the turn did not end within ${parts.turnMs / 1000} s`, { cause: error });
       await failTurn(parts, item, run, failure, cause);
     } finally {
       ending.over();
@@ -78,7 +81,7 @@ async function settle(
   cause: number,
 ): Promise<void> {
   if (end.kind === "waits") {
-    const approvals = await waitForApproval(parts, item, run, end.asked, askedOf, cause);
+    const approvals = await waitTurn(parts, item, run, end, askedOf, cause);
     for (const [index, { call }] of end.asked.entries())
       parts.live.publish(run.id, { kind: "asks", approval: approvals[index] as string, tool: call.tool, shown: call.args });
     return;

@@ -8,9 +8,10 @@ import { list } from "../../store/sql.ts";
  *
  *   asked (a person is to approve it) → intended | refused
  *   intended (it may have begun) → done | unknown (nobody can know, and it is never made again)
+ *   waiting (it has opened `tasks`, in the transaction that says so) → done, with what came of them
  *   done, refused, from the beginning: it changed nothing that would have to be known beforehand
  */
-export type CallState = "asked" | "intended" | "done" | "refused" | "unknown";
+export type CallState = "asked" | "intended" | "waiting" | "done" | "refused" | "unknown";
 
 /** What the model reads of a call. */
 export interface CallResult {
@@ -40,6 +41,8 @@ export interface CallRecord extends NewCall {
   readonly result: CallResult | null;
   readonly labels: readonly Label[];
   readonly approval: string | null;
+  /** What it waits for, or has waited for. */
+  readonly tasks?: readonly string[];
   readonly startedAt: number;
   readonly endedAt: number | null;
 }
@@ -56,6 +59,7 @@ interface CallRow {
   readonly result: string | null;
   readonly labels: string;
   readonly approval_id: string | null;
+  readonly tasks: string | null;
   readonly started_at: number;
   readonly ended_at: number | null;
 }
@@ -65,6 +69,14 @@ export async function noteCall(tx: Tx, call: NewCall, state: "asked" | "intended
   await tx.run`insert into tool_calls (run_id, step, place, call_id, tool, args, effect, state, labels, approval_id, started_at)
     values (${call.runId}, ${call.step}, ${call.place}, ${call.callId}, ${call.tool}, ${call.args}, ${call.effect}, ${state}, '', ${approval}, now_ms())
     on conflict (run_id, step, place) do update set state = excluded.state, approval_id = coalesce(excluded.approval_id, tool_calls.approval_id)`;
+}
+
+/** It has opened tasks, and waits for them. */
+export async function noteWaitingCall(tx: Tx, call: NewCall, tasks: readonly string[]): Promise<void> {
+  await tx.run`insert into tool_calls (run_id, step, place, call_id, tool, args, effect, state, labels, tasks, started_at)
+    values (${call.runId}, ${call.step}, ${call.place}, ${call.callId}, ${call.tool}, ${call.args}, ${call.effect}, 'waiting', '',
+      ${JSON.stringify(tasks)}, now_ms())
+    on conflict (run_id, step, place) do update set state = excluded.state, tasks = excluded.tasks`;
 }
 
 /** What came of it. Once: a result that is there stays. Answers whether this one counts. */
@@ -90,7 +102,7 @@ export async function readCalls(reads: Reads, runId: string): Promise<CallRecord
 
 export async function readCallsOf(reads: Reads, runIds: readonly string[]): Promise<CallRecord[]> {
   const rows = await reads.all<CallRow>`select run_id, step, place, call_id, tool, args, effect, state, result, labels, approval_id,
-    started_at, ended_at from tool_calls where run_id in ${list(runIds)} order by run_id, step, place`;
+    tasks, started_at, ended_at from tool_calls where run_id in ${list(runIds)} order by run_id, step, place`;
   return rows.map((row) => ({
     runId: row.run_id,
     step: row.step,
@@ -103,6 +115,7 @@ export async function readCallsOf(reads: Reads, runIds: readonly string[]): Prom
     result: row.result === null ? null : (JSON.parse(row.result) as CallResult),
     labels: row.labels === "" ? [] : (row.labels.split(" ") as Label[]),
     approval: row.approval_id,
+    ...(row.tasks === null ? {} : { tasks: JSON.parse(row.tasks) as string[] }),
     startedAt: row.started_at,
     endedAt: row.ended_at,
   }));

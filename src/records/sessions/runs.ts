@@ -75,6 +75,8 @@ export interface RunInput {
   readonly task: string | null;
   /** What it may call at most; null: what its agent may. */
   readonly granted: Grant | null;
+  /** How long until its task must be over, at the moment when this was read; absent: whenever it is. */
+  readonly leftMs?: number;
 }
 
 /** Of what the house itself starts: the chat of tasks that leave nothing in a conversation. */
@@ -108,6 +110,7 @@ interface InputRow {
   readonly request: string | null;
   readonly task_id: string | null;
   readonly granted: string | null;
+  readonly left_ms: number | null;
 }
 
 export async function addRun(tx: Tx, run: NewRun): Promise<void> {
@@ -202,13 +205,16 @@ export async function rootOf(reads: Reads, id: string): Promise<string> {
 /** Undefined also for a refused run: nobody will take a turn for it. */
 export async function readRunInput(reads: Reads, id: string): Promise<RunInput | undefined> {
   const row = await reads.get<RunRow & InputRow>`
-    select r.id, r.agent, r.session_key, r.address, r.input, r.epoch, r.request, r.task_id, r.granted, s.model from runs as r
+    select r.id, r.agent, r.session_key, r.address, r.input, r.epoch, r.request, r.task_id, r.granted, s.model,
+      (select t.deadline_at - now_ms() from tasks as t where t.id = r.task_id) as left_ms from runs as r
     left join sessions as s on s.session_key = r.session_key where r.id = ${id}`;
   if (!row || row.agent === null || row.session_key === null) return undefined;
   const { agent, session_key: sessionKey, input, epoch, model } = row;
   const request = row.request === null ? {} : { request: JSON.parse(row.request) as RunRequest };
   const granted = row.granted === null ? null : readGrant(row.granted);
-  return { id: row.id, agent, sessionKey, address: JSON.parse(row.address), input, epoch, model, task: row.task_id, granted, ...request };
+  const left = row.left_ms === null ? {} : { leftMs: row.left_ms };
+  const address = JSON.parse(row.address) as Address;
+  return { id: row.id, agent, sessionKey, address, input, epoch, model, task: row.task_id, granted, ...left, ...request };
 }
 
 function replyOf(text: string, calls: string | null): NonNullable<Run["reply"]> {

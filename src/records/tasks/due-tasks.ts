@@ -1,0 +1,26 @@
+import type { Reads, Tx } from "../../store/engine.ts";
+
+/** Those that should be over by now, the most overdue first. */
+export async function overdueTasks(reads: Reads, limit: number): Promise<string[]> {
+  const rows = await reads.all<{ id: string }>`select id from tasks where deadline_at is not null and ended_at is null
+    and deadline_at <= now_ms() order by deadline_at limit ${limit}`;
+  return rows.map(({ id }) => id);
+}
+
+export async function isOverdue(reads: Reads, id: string): Promise<boolean> {
+  return (await reads.get`select 1 from tasks where id = ${id} and ended_at is null and deadline_at <= now_ms()`) !== undefined;
+}
+
+/** Whoever opened it could not be told of its end. */
+export async function markUntold(tx: Tx, id: string, untold: boolean): Promise<void> {
+  await tx.run`update tasks set untold = ${untold ? 1 : null} where id = ${id}`;
+}
+
+export async function isUntold(reads: Reads, id: string): Promise<boolean> {
+  return (await reads.get`select 1 from tasks where id = ${id} and untold = 1`) !== undefined;
+}
+
+export async function untoldTasks(reads: Reads, limit: number): Promise<string[]> {
+  const rows = await reads.all<{ id: string }>`select id from tasks where untold = 1 order by id limit ${limit}`;
+  return rows.map(({ id }) => id);
+}
