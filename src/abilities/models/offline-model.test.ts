@@ -121,6 +121,17 @@ describe("in a workflow", () => {
     ]);
   });
 
+  test("a key that says what it holds gets that", async () => {
+    const schemas = 'Schema of client: {"type":"object"}\nSchema of notes: {"type":"array","minItems":2,"items":{"type":"string"}}';
+    const writing = await ask({ messages: [user(`${goal.replace("Reads: api_findings\n", "")}\n${schemas}`)], tools: ALL });
+    expect(writing.calls).toMatchObject([
+      ["context_write", { key: "client", value: { text: expect.stringContaining("Build the payment client") } }],
+      ["context_write", { key: "notes", value: [expect.any(String), expect.any(String)] }],
+    ]);
+    const alone = 'Goal: look\nWrites: client\nSchema of client: {"type":"object","properties":{"n":{"type":"integer"}}}';
+    expect(JSON.parse((await ask({ messages: [user(alone)] })).text)).toEqual({ n: 1 });
+  });
+
   test("without tools its answer is the work", async () => {
     expect((await ask({ messages: [user(goal)] })).text).toContain("client: Build the payment client.");
   });

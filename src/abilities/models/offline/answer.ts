@@ -2,7 +2,7 @@ import { type ModelCallResult, type ModelMessage, type ModelRequest, wordsOf } f
 import { type Intent, intentsOf } from "./intents.ts";
 import { sampleValue } from "./sample-value.ts";
 import { MARK, smallTalk } from "./small-talk.ts";
-import { workflowStepOf, workOf } from "./workflow-step.ts";
+import { workAsValue, workflowStepOf, workOf } from "./workflow-step.ts";
 
 export interface OfflineAnswer {
   readonly text: string;
@@ -39,6 +39,8 @@ function wordsFor(request: ModelRequest, said: string, results: readonly ModelCa
   const talk = smallTalk(said);
   if (talk !== undefined) return talk;
   const step = workflowStepOf(said);
+  if (step !== null && Object.keys(step.schemas).length > 0)
+    return JSON.stringify(workAsValue(step, Object.keys(step.schemas)[0] ?? "", {}));
   if (step !== null) return step.writes.map((key) => workOf(step, key, {})).join("\n\n");
   // Whoever has no tools at all is not told what is missing.
   if (next && tools.length > 0) return `For that I would call ${namesOf(next)}, which I was not given here. ${MARK}`;
@@ -61,7 +63,7 @@ function plannedFor(said: string, request: ModelRequest, results: readonly Model
   const reads = step.reads.map((key): Intent => ({ tool: "context_read", args: JSON.stringify({ key }) }));
   const known = Object.fromEntries(step.reads.flatMap((key, index) => (results[index] ? [[key, results[index].text]] : [])));
   const writes = step.writes.map(
-    (key): Intent => ({ tool: "context_write", args: JSON.stringify({ key, value: workOf(step, key, known) }) }),
+    (key): Intent => ({ tool: "context_write", args: JSON.stringify({ key, value: workAsValue(step, key, known) }) }),
   );
   const canRead = tools.some(({ name }) => name === "context_read");
   return reads.length === 0 || !canRead ? [writes] : [reads, writes];
