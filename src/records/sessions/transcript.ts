@@ -56,11 +56,19 @@ export async function readTranscript(
   const newest = sql`(select position, epoch, octet_length(body) as bytes from transcript
     where session_key = ${sessionKey} and position > cast(${after} as bigint) and position <= cast(${upto} as bigint)
     order by position desc limit ${2 * limit}) as newest where epoch = ${epoch}`;
+  // Nearly always all of it fits, and then nothing needs to be added up entry by entry, which takes longer than reading them.
+  const size = await reads.get<{
+    entries: number;
+    bytes: number;
+  }>`select count(*) as entries, cast(coalesce(sum(bytes), 0) as bigint) as bytes
+    from ${newest}`;
+  if (!size || size.entries === 0) return [];
+  const fits = size.entries <= limit && size.bytes <= READ_BYTES;
   // A program that speaks with an agent as with a model is one, wherever it speaks.
   const rows = await reads.all<SaidRow>`select t.position, t.role, t.body, coalesce(r.merged_into, t.run_id) as turn,
       case when r.request is null then r.address end as address
     from transcript as t left join runs as r on r.id = t.run_id
-    where t.session_key = ${sessionKey} and t.position in (${fitting(newest, limit)}) order by t.position`;
+    where t.session_key = ${sessionKey} and t.position in (${fits ? sql`select position from ${newest}` : fitting(newest, limit)}) order by t.position`;
   return rows.map(({ position, role, body, turn, address }) => ({
     role,
     text: body,
