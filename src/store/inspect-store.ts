@@ -24,6 +24,28 @@ export async function inspectStore(location: StoreLocation): Promise<StoreLook> 
   return { exists, schema, newest };
 }
 
+/** Reads of a store of the newest schema, without changing it, whether or not a daemon runs on it. */
+export async function glanceInto<T>(location: StoreLocation, body: (reads: Reads) => Promise<T>): Promise<T> {
+  if (location.startsWith("sqlite:")) {
+    const { Connection } = await import("./sqlite/connection.ts");
+    const connection = new Connection({ path: location.slice("sqlite:".length), readOnly: true, clock: systemClock });
+    try {
+      return await body({
+        all: async (strings, ...values) => connection.all(strings, values),
+        get: async (strings, ...values) => connection.get(strings, values),
+      });
+    } finally {
+      connection.close();
+    }
+  }
+  const engine = await openEngine(location, {});
+  try {
+    return await body(engine.reads);
+  } finally {
+    await engine.close();
+  }
+}
+
 async function lookAtFile(path: string): Promise<{ readonly exists: boolean; readonly schema: number }> {
   if (!existsSync(path)) return { exists: false, schema: 0 };
   const [{ inspectDatabase }, { Connection }] = await Promise.all([import("./sqlite/open-database.ts"), import("./sqlite/connection.ts")]);

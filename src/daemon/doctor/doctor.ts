@@ -3,6 +3,7 @@ import type { Check, Finding } from "./check.ts";
 import { configChecks } from "./config-checks.ts";
 import { folderChecks, homeChecks } from "./home-checks.ts";
 import { sandboxChecks } from "./sandbox-checks.ts";
+import { scheduleChecks } from "./schedule-checks.ts";
 import { jailCheck, portCheck, storeCheck, versionCheck } from "./system-checks.ts";
 
 export interface Diagnosis {
@@ -27,6 +28,7 @@ async function findings(where: Whereabouts): Promise<Finding[]> {
   return [
     ...first,
     await storeCheck(settings),
+    ...(await scheduleChecks(settings)),
     await portCheck(settings),
     jailCheck(),
     ...(await sandboxChecks(settings)),
