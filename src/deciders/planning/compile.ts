@@ -44,7 +44,11 @@ export function compileWorkflow(definition: Workflow, conditions: Conditions | n
       if (!others) throw invalid(`the step ${step.id} needs ${need}, which does not exist`);
       others.push(step.id);
     }
-    for (const key of new Set(step.writes)) writers.set(key, [...(writers.get(key) ?? []), step.id]);
+    for (const key of new Set(step.writes)) {
+      const others = writers.get(key);
+      if (others) others.push(step.id);
+      else writers.set(key, [step.id]);
+    }
   }
   const order = inOrder(definition, dependents);
   if (order.length < definition.steps.length) throw invalid("steps need each other in a circle");

@@ -3,7 +3,7 @@ import { didYouMean, nearest } from "../../kernel/nearest.ts";
 import { errorAt, type Finding } from "../../settings/config-problem.ts";
 import type { Conditions } from "./condition.ts";
 import { readProblem, writersOf } from "./key-problems.ts";
-import type { StepOrder } from "./step-order.ts";
+import { only, type StepOrder } from "./step-order.ts";
 
 /** A `when` that cannot be read, or names what is not there or not done when it is asked. */
 export function conditionProblems(definition: Workflow, order: StepOrder, conditions: Conditions | null): Finding[] {
@@ -41,7 +41,7 @@ function stepProblem(order: StepOrder, path: Finding["path"], id: string, index:
     const fix = meant ? `Write steps.${meant}.` : "Name a step of this workflow.";
     return [errorAt(path, "workflow.unknown_step", `there is no step ${other}${didYouMean(other, others)}`, fix)];
   }
-  if (order.isBefore(place, index)) return [];
+  if ((order.before(index) & only(place)) !== 0n) return [];
   const message =
     place === index ? `${id} asks about itself, before it has begun` : `${id} asks about ${other}, and nothing says that it comes first`;
   return [

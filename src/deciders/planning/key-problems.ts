@@ -1,9 +1,10 @@
 import type { Workflow } from "../../contract/workflows.ts";
 import { didYouMean, nearest } from "../../kernel/nearest.ts";
 import { errorAt, type Finding, warningAt } from "../../settings/config-problem.ts";
-import type { StepOrder } from "./step-order.ts";
+import { only, placesIn, type StepOrder, type StepSet } from "./step-order.ts";
 
 type Path = Finding["path"];
+type Writers = ReadonlyMap<string, StepSet>;
 
 /** Keys that are read before anybody has written them, or written by two at once. */
 export function keyProblems(definition: Workflow, order: StepOrder): Finding[] {
@@ -20,10 +21,9 @@ export function keyProblems(definition: Workflow, order: StepOrder): Finding[] {
   return [...reads, ...outputs, ...parallelWriters(definition, order, writers)];
 }
 
-export function writersOf({ steps }: Workflow): ReadonlyMap<string, readonly number[]> {
-  const writers = new Map<string, number[]>();
-  for (const [index, step] of steps.entries())
-    for (const key of new Set(step.writes)) writers.set(key, [...(writers.get(key) ?? []), index]);
+export function writersOf({ steps }: Workflow): Writers {
+  const writers = new Map<string, StepSet>();
+  for (const [index, step] of steps.entries()) for (const key of step.writes) writers.set(key, (writers.get(key) ?? 0n) | only(index));
   return writers;
 }
 
@@ -31,13 +31,13 @@ export function writersOf({ steps }: Workflow): ReadonlyMap<string, readonly num
 export function readProblem(
   definition: Workflow,
   order: StepOrder,
-  writers: ReadonlyMap<string, readonly number[]>,
+  writers: Writers,
   { key, index, path }: { readonly key: string; readonly index: number; readonly path: Path },
 ): Finding[] {
   const all = writers.get(key);
-  if (!all) return [nobodyWrites(definition, writers, key, path)];
-  const [beside] = order.besides(index, all);
-  const isWritten = all.some((writer) => order.isBefore(writer, index));
+  if (all === undefined) return [nobodyWrites(definition, writers, key, path)];
+  const [beside] = placesIn(order.beside(index, all));
+  const isWritten = (all & order.before(index)) !== 0n;
   const { id } = stepAt(definition, index);
   if (beside !== undefined) {
     const writer = stepAt(definition, beside).id;
@@ -45,7 +45,7 @@ export function readProblem(
     return [tell(definition, isWritten, path, "workflow.unordered_read", message, `Add ${writer} to the needs of ${id}.`)];
   }
   if (isWritten) return [];
-  const later = all.filter((writer) => writer !== index).map((writer) => stepAt(definition, writer).id);
+  const later = [...placesIn(all & ~only(index))].map((writer) => stepAt(definition, writer).id);
   const message =
     later.length === 0 ? `${id} reads ${key} before anybody has written it` : `${id} reads ${key} before ${later.join(", ")} writes it`;
   return [tell(definition, false, path, "workflow.read_before_write", message, "Remove it, or let a step before this one write it.")];
@@ -56,7 +56,7 @@ function tell(definition: Workflow, isWritten: boolean, path: Path, code: string
   return (isWritten || definition.pool !== undefined ? warningAt : errorAt)(path, code, message, fix);
 }
 
-function nobodyWrites(definition: Workflow, writers: ReadonlyMap<string, readonly number[]>, key: string, path: Path): Finding {
+function nobodyWrites(definition: Workflow, writers: Writers, key: string, path: Path): Finding {
   const message = `no step writes ${key}${didYouMean(key, writers.keys())}`;
   const meant = nearest(key, writers.keys());
   if (definition.pool !== undefined)
@@ -64,19 +64,20 @@ function nobodyWrites(definition: Workflow, writers: ReadonlyMap<string, readonl
   return errorAt(path, "workflow.unwritten_key", message, meant ? `Write ${meant}.` : `Add ${key} to the writes of a step before.`);
 }
 
-function parallelWriters(definition: Workflow, order: StepOrder, writers: ReadonlyMap<string, readonly number[]>): Finding[] {
+function parallelWriters(definition: Workflow, order: StepOrder, writers: Writers): Finding[] {
   const found: Finding[] = [];
   for (const [key, all] of writers) {
     if ((definition.keys[key]?.policy ?? "reject") !== "reject") continue;
     const fix = `Give ${key} another policy under keys (last_write, append, union, …), or let each write a key of its own.`;
-    for (const index of all) {
+    for (const index of placesIn(all)) {
       const step = stepAt(definition, index);
       const path = ["steps", index, "writes", step.writes.indexOf(key)];
       if (step.foreach !== undefined) {
         const message = `all items of ${step.id} write ${key}, whose policy is reject`;
         found.push(errorAt(path, "workflow.parallel_writers", message, fix));
       }
-      const other = order.besides(index, all).find((beside) => beside < index && !isOpposite(step.when, stepAt(definition, beside).when));
+      const earlier = order.beside(index, all) & (only(index) - 1n);
+      const other = firstOf(earlier, (beside) => !isOpposite(step.when, stepAt(definition, beside).when));
       if (other === undefined) continue;
       const message = `${stepAt(definition, other).id} and ${step.id} both write ${key}, whose policy is reject, and may run at the same time`;
       found.push(errorAt(path, "workflow.parallel_writers", message, fix));
@@ -93,6 +94,11 @@ function isOpposite(one: string | undefined, other: string | undefined): boolean
 
 function isNegation(one: string, other: string): boolean {
   return one === `!(${other})` || (/^[\w.]+$/.test(other) && one === `!${other}`);
+}
+
+function firstOf(set: StepSet, fits: (place: number) => boolean): number | undefined {
+  for (const place of placesIn(set)) if (fits(place)) return place;
+  return undefined;
 }
 
 function stepAt({ steps }: Workflow, index: number): Workflow["steps"][number] {
