@@ -24,6 +24,8 @@ const FIELDS: Readonly<Record<string, string>> = {
   roles: "roles",
   state: "state",
   sees: "sees",
+  guests: "guests",
+  retention: "retention",
   dmScope: "dm_scope",
   groupScope: "group_scope",
   memoryScope: "memory_scope",

@@ -32,6 +32,7 @@ const inherited = {
   group_scope: read("Whether everybody in a group shares a conversation.", "deciders/routing"),
   memory_scope: read("What shares a memory: the agent, a chat or a topic.", "abilities/tools", "records/memory"),
   workspace_scope: read("What shares a workspace: the agent, a chat or a topic.", "records/workspaces"),
+  retention: read("How long tasks are kept after their end; for ever where nothing is said.", "daemon"),
 };
 
 const below = (prefix: string, keys: Readonly<Record<string, ConfigReader>>): Record<string, ConfigReader> =>
@@ -74,7 +75,8 @@ export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
   ),
   "agents.*.shared_paths": read("Folders beside its workspace.", "records/workspaces"),
   "agents.*.subagents": awaited("Whom it may delegate to, and how far.", DELEGATION),
-  "agents.*.sees": read("Other agents whose tasks and sessions it may search.", "records/sessions"),
+  "agents.*.sees": read("Other agents whose tasks and sessions it may search.", "records/sessions", "records/tasks"),
+  "agents.*.guests": read("Outside agents that may give it tasks.", "acts"),
   "agents.*.mcp.*": read("An MCP server whose tools it may call.", "abilities/tools"),
   "agents.*.env.*": read("A secret of this agent alone.", "records/workspaces"),
   bindings: read("Which agent answers where; the most specific binding wins.", "deciders/routing"),

@@ -3,7 +3,7 @@ import { a2aConfig, peersConfig } from "./a2a.ts";
 import { binding } from "./bindings.ts";
 import { poolsConfig } from "./pools.ts";
 import { secret } from "./secret.ts";
-import { identifier } from "./text.ts";
+import { duration, identifier } from "./text.ts";
 import { RESERVED_NAMES } from "./tokens.ts";
 import { toolRules } from "./tools.ts";
 
@@ -63,6 +63,8 @@ const inherited = {
   group_scope: z.enum(GROUP_SCOPES).optional(),
   memory_scope: z.enum(PLACE_SCOPES).optional(),
   workspace_scope: z.enum(PLACE_SCOPES).optional(),
+  /** How long a task is kept after its end; absent: for ever. */
+  retention: duration.optional(),
 };
 
 const sharedPath = z.strictObject({
@@ -87,7 +89,8 @@ const subagents = z.strictObject({
   agents: z.array(delegate).max(1_000).default([]),
 });
 
-const sees = z
+/** `"*"`, or a list of names. */
+const someNames = z
   .union([z.literal("*"), z.array(z.string()).max(1_000)])
   .transform((written): readonly string[] => (written === "*" ? ["*"] : written));
 
@@ -119,7 +122,9 @@ const agentKeys = z.strictObject({
   weight: z.number().min(0.01).max(100).default(1),
   shared_paths: z.array(sharedPath).max(100).default([]),
   subagents: subagents.prefault({}),
-  sees: sees.default([]),
+  sees: someNames.default([]),
+  /** Outside agents that may give it tasks, by their names; "*": every one. */
+  guests: someNames.default([]),
   mcp: z.record(mcpName, mcpServer).default({}),
   env: z.record(envName, secret).default({}),
 });

@@ -62,6 +62,7 @@ export const taskHit = z.object({
 });
 export type TaskHit = z.output<typeof taskHit>;
 export const taskHits = z.object({ hits: z.array(taskHit) });
+export type TaskHits = z.output<typeof taskHits>;
 
 export const taskSearchQuery = z.strictObject({
   q: text(1_000),
@@ -72,6 +73,7 @@ export const taskSearchQuery = z.strictObject({
   match: z.enum(["all", "any", "operators"]).default("all"),
 });
 export type TaskSearchQuery = z.output<typeof taskSearchQuery>;
+export type TaskSearchRequest = z.input<typeof taskSearchQuery>;
 
 export const taskListQuery = z.strictObject({
   agent: identifier.optional(),
@@ -82,5 +84,6 @@ export const taskListQuery = z.strictObject({
   before: z.string().max(100).optional(),
 });
 export type TaskListQuery = z.output<typeof taskListQuery>;
+export type TaskListFilter = z.input<typeof taskListQuery>;
 export const taskList = z.object({ tasks: z.array(task), next: z.string().nullable() });
 export type TaskList = z.output<typeof taskList>;

@@ -42,6 +42,7 @@ import { Pools } from "../records/pools/pools.ts";
 import { Schedules } from "../records/schedules/schedules.ts";
 import { indexTranscripts } from "../records/sessions/index-transcripts.ts";
 import { Sessions } from "../records/sessions/sessions.ts";
+import { Retention } from "../records/tasks/retention.ts";
 import { Budgets } from "../records/usage/budgets.ts";
 import { KnownWorkflows } from "../records/workflows/known-workflows.ts";
 import { openStore } from "../store/store.ts";
@@ -226,6 +227,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     tenants: () => agents.current.agents.size,
     leaseMs: options.leaseMs ?? LEASE_MS,
   });
+  const retention = new Retention(store, (name) => {
+    const { agents: known, settings } = agents.current;
+    const agent = known.get(name);
+    return agent ? agent.retention : (settings.config.retention ?? null);
+  });
   const upkeep = new Upkeep(tasks, node, log, [
     { name: "held turns", run: () => tenants.wake() },
     { name: "schedules", run: () => fireDueJobs(schedules) },
@@ -237,6 +243,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "pools", run: () => pools.sweep() },
     { name: "approvals", run: () => approvals.sweep() },
     { name: "budgets", run: () => budgets.sweep() },
+    { name: "tasks that were kept long enough", run: () => retention.sweep() },
     { name: "older transcripts", run: () => indexTranscripts(store) },
     { name: "guests", run: () => sweepGuests({ store, guests, claims }) },
     {

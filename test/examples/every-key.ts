@@ -10,6 +10,7 @@ dm_scope: per-peer
 group_scope: per-peer
 memory_scope: agent
 workspace_scope: agent
+retention: 30d
 subagent: { model: offline/demo }
 unrouted: default
 owners: [telegram:7]
@@ -38,6 +39,8 @@ agents:
     shared_paths: [{ path: docs, mode: rw, name: papers }]
     subagents: { model: offline/demo, max_depth: 1, max_children: 1, agents: [main, { id: away, rights: own }] }
     sees: [main]
+    guests: [jane]
+    retention: 7d
     mcp:
       files: { command: server, args: [--all], env: { MCP_TOKEN: mcp-token-value }, trusted: true }
       remote: { url: http://127.0.0.1:9/mcp, headers: { authorization: Bearer mcp-header }, trusted: false }

@@ -35,6 +35,7 @@ import { runsRoutes } from "./runs-routes.ts";
 import { schedulesRoutes } from "./schedules-routes.ts";
 import { type SessionsParts, sessionsRoutes } from "./sessions-routes.ts";
 import { type SystemParts, systemRoutes } from "./system-routes.ts";
+import { tasksRoutes } from "./tasks-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { usageRoutes } from "./usage-routes.ts";
 import { workflowsRoutes } from "./workflows-routes.ts";
@@ -70,6 +71,7 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...runsRoutes(store, parts.approvals),
     ...runContextRoutes(store),
     ...sessionsRoutes(parts),
+    ...tasksRoutes(parts),
     ...memoryRoutes(new Memory(store, parts.newId)),
     ...approvalsRoutes(parts.store, parts.approvals),
     ...eventRoutes(store),

@@ -52,6 +52,10 @@ export interface Agent {
   readonly grant: Grant;
   /** Other agents whose tasks and sessions it may search; `["*"]`: all. */
   readonly sees: readonly string[];
+  /** Outside agents that may give it tasks; `["*"]`: all. */
+  readonly guests: readonly string[];
+  /** How long its tasks are kept after their end, in milliseconds; null: for ever. */
+  readonly retention: number | null;
   readonly dmScope: DmScope;
   readonly groupScope: GroupScope;
   readonly memoryScope: PlaceScope;
@@ -89,6 +93,8 @@ function agentOf(settings: Settings, policy: Policy, id: string, own: AgentConfi
       return policy.grantOf(id);
     },
     sees: own.sees,
+    guests: own.guests,
+    retention: own.retention ?? config.retention ?? null,
     dmScope: own.dm_scope ?? config.dm_scope ?? "per-channel-peer",
     groupScope: own.group_scope ?? config.group_scope ?? "chat",
     memoryScope: own.memory_scope ?? config.memory_scope ?? "agent",

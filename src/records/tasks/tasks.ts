@@ -37,6 +37,20 @@ export class Tasks {
     return only;
   }
 
+  /** The same, of one that the caller may end: who only looks on, or only does it, may not. */
+  async ownId(caller: Caller, id: string, reads: Reads = this.#store.read): Promise<string> {
+    const whole = await this.idOf(caller, id, reads);
+    if (caller.kind === "operator") return whole;
+    const row = await reads.get<{ opened_by: string; above: string | null }>`select t.opened_by,
+      (select p.viewers from tasks as p where p.id = t.parent_id) as above from tasks as t where t.id = ${whole}`;
+    const commanding = row ? [row.opened_by, ...(JSON.parse(row.above ?? "[]") as string[])] : [];
+    if ((caller.kind === "agent" || caller.kind === "guest") && commanding.includes(caller.name)) return whole;
+    throw new Failure(
+      "request.forbidden",
+      `the task ${whole} was opened by ${row?.opened_by ?? "another"}: you may look at it, and not end it`,
+    );
+  }
+
   /** The newest first. */
   async list(caller: Caller, { agent, status, below, limit, before }: TaskListQuery): Promise<TaskList> {
     const above = below === undefined ? null : await this.idOf(caller, below);
