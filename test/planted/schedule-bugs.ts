@@ -63,7 +63,7 @@ export const SCHEDULE_BUGS: readonly PlantedBug[] = [
     name: "a job whose agent is away stands before those that can start",
     file: FIRE,
     from: "await schedules.postpone(job, lookAgainIn(now - job.nextAt));",
-    to: "await schedules.postpone(job, 0);",
+    to: "await Promise.resolve();",
     ...jobs,
   },
   {
