@@ -10,8 +10,13 @@ import { ackOpenedMailIn, returnOpenedMailIn } from "./open-mail.ts";
 import type { MailToAck } from "./write-and-ack.ts";
 
 /** The agent in this turn, as other records know it. */
-export function agentIn({ id, agent }: Pick<RunInput, "id" | "agent">, roles: readonly string[] = [], step: string | null = null): Caller {
-  return { kind: "agent", name: agent, roles, run: id, step, call: null };
+export function agentIn(
+  { id, agent }: Pick<RunInput, "id" | "agent">,
+  roles: readonly string[] = [],
+  step: string | null = null,
+  pool?: string,
+): Caller {
+  return { kind: "agent", name: agent, roles, run: id, step, call: null, pool };
 }
 
 /** For mail that is there already. */

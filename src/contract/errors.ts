@@ -76,6 +76,7 @@ export const ERRORS = {
     "never",
     "The workflow has ended already; `workflow rerun ID --from STEP` runs parts of it again.",
   ),
+  "workflow.running": entry(409, 1, "caller", "later", "Wait for the end of the workflow, or cancel it, then run it again."),
   "workflow.not_waiting": entry(409, 1, "caller", "never", "The step does not wait for a review; see its status."),
   "workflow.step_failed": entry(409, 1, "caller", "never", "See the step's error; `workflow rerun ID --from STEP` tries it again."),
   "step.stale": entry(409, 1, "caller", "never", "What the step had read was changed meanwhile; see details.stale."),

@@ -1,15 +1,126 @@
+import { isWorkflowOver, type StepState } from "../../contract/workflows.ts";
+import { countItems } from "../../deciders/planning/plan.ts";
+import { rerunPlan } from "../../deciders/planning/rerun.ts";
 import { Failure } from "../../kernel/failure.ts";
+import { readTask, reopenTask } from "../../records/tasks/task-rows.ts";
+import { reopenWorkflowRun } from "../../records/workflows/workflow-run-rows.ts";
+import { cancelOpen, readSteps, removeItems, resetSteps, type StoredStep } from "../../records/workflows/workflow-step-rows.ts";
 import type { Tx } from "../../store/engine.ts";
+import { closeTaskIn } from "../tasks/close-task.ts";
+import { endTreeIn } from "../tasks/end-tree.ts";
 import type { TaskParts } from "../tasks/task-parts.ts";
+import { advanceIn, endStepIn } from "./advance.ts";
+import { endWorkflowIn, outputsOf, settleStandingIn } from "./end-workflow.ts";
+import { count, type GoingWorkflow, holdExisting, tell } from "./going-workflow.ts";
+import { startItemsIn } from "./start-items.ts";
 
-/** Ends everything of it that is open. Answers the turns that were stopped: whoever runs them here is to be told after the commit. */
-export async function cancelWorkflowIn(_parts: TaskParts, _tx: Tx, _id: string, _by: string): Promise<string[]> {
-  throw new Failure("internal.bug", "not written yet");
+/**
+ * Ends everything of it that is open, and whatever its steps have delegated. Answers the turns that were stopped: whoever runs them here is to be
+ * told after the commit. Refused for one that is over.
+ */
+export async function cancelWorkflowIn(parts: TaskParts, tx: Tx, id: string, by: string): Promise<string[]> {
+  const error = { code: "run.stopped", message: `cancelled by ${by}` };
+  // The work rows first, as a turn does it that commits: in the other order the two could wait for each other.
+  const below = await endTreeIn(parts, tx, { tasks: [id] }, { error, by, causedBy: null });
+  const going = await holdExisting(parts, tx, id, by);
+  if (isWorkflowOver(going.standing.status)) throw over(going);
+  // What was begun until the run was held.
+  const late = await endTreeIn(parts, tx, { tasks: [id] }, { error, by, causedBy: null });
+  const stopped = [...below.runs, ...late.runs];
+  for (const inner of new Set([...below.workflows, ...late.workflows]))
+    if (inner !== id) stopped.push(...(await cancelWorkflowIn(parts, tx, inner, by)));
+  const ended = await cancelOpen(tx, id, error);
+  const whole = ended.filter(({ itemIndex }) => itemIndex === null).length;
+  going.standing = { ...going.standing, openSteps: going.standing.openSteps - whole, activeSteps: 0 };
+  for (const step of ended) await closeStepTask(parts, tx, step, error);
+  await endWorkflowIn(parts, tx, going, { status: "cancelled", outputs: await outputsOf(parts, tx, going), error });
+  return stopped;
 }
-export async function pauseWorkflowIn(_parts: TaskParts, _tx: Tx, _id: string, _by: string): Promise<void> {
-  throw new Failure("internal.bug", "not written yet");
+
+/** The run tells of all its steps at once; that the task of each is over is a record like any other's. */
+async function closeStepTask(parts: TaskParts, tx: Tx, { task: id }: StoredStep, error: { code: string; message: string }): Promise<void> {
+  const task = id === null ? undefined : await readTask(tx, id);
+  if (task) await closeTaskIn(parts, tx, task, { status: "cancelled", result: null, error, causedBy: null });
 }
-/** A paused run goes on; of one that failed or was cancelled, what was not done is tried again. */
-export async function resumeWorkflowIn(_parts: TaskParts, _tx: Tx, _id: string, _by: string): Promise<void> {
-  throw new Failure("internal.bug", "not written yet");
+
+/** Nothing new begins; what runs may end. */
+export async function pauseWorkflowIn(parts: TaskParts, tx: Tx, id: string, by: string): Promise<void> {
+  const going = await holdExisting(parts, tx, id, by);
+  if (isWorkflowOver(going.standing.status)) throw over(going);
+  if (going.standing.paused) return;
+  going.standing = { ...going.standing, paused: true };
+  await tell(parts, tx, going, "workflow.paused", {});
+  await settleStandingIn(parts, tx, going);
+}
+
+/** A paused run goes on; of one that failed or was cancelled, what was not done is tried again. Refused for one that was completed. */
+export async function resumeWorkflowIn(parts: TaskParts, tx: Tx, id: string, by: string): Promise<void> {
+  const going = await holdExisting(parts, tx, id, by);
+  const { status, paused } = going.standing;
+  if (status === "completed") throw over(going);
+  if (isWorkflowOver(status)) return tryAgainIn(parts, tx, going);
+  if (!paused) return;
+  going.standing = { ...going.standing, paused: false };
+  going.causedBy = await tell(parts, tx, going, "workflow.resumed", {});
+  await goOnIn(parts, tx, going, await readSteps(tx, id));
+}
+
+async function tryAgainIn(parts: TaskParts, tx: Tx, going: GoingWorkflow): Promise<void> {
+  const { id, compiled, pool, definition } = going.known;
+  if (pool !== null && definition.pool === undefined && !(await parts.pools.reopenIn(tx, going.by, pool)))
+    throw new Failure("workflow.over", `what the steps of ${id} shared is no longer kept`);
+  const steps = await readSteps(tx, id);
+  const { again } = rerunPlan(compiled, new Map(steps.map(({ step, state }) => [step, state])), []);
+  // A `foreach` keeps the items that are done, as long as nothing that it rests on is done again.
+  const items = steps.filter(({ itemIndex, ofStep }) => itemIndex !== null && again.includes(ofStep));
+  const kept = new Set(
+    again.filter((step) => {
+      const needs = compiled.steps.get(step)?.looksAt ?? [];
+      return items.some(({ ofStep }) => ofStep === step) && !needs.some((need) => again.includes(need));
+    }),
+  );
+  for (const step of again) if (!kept.has(step)) await removeItems(tx, id, step);
+  const lost = items
+    .filter(({ ofStep, state }) => kept.has(ofStep) && state !== "completed" && state !== "skipped")
+    .map(({ step }) => step);
+  await resetSteps(tx, id, [...again.filter((step) => !kept.has(step)), ...lost]);
+  going.standing = { ...going.standing, status: "running", paused: false, openSteps: again.length, activeSteps: 0, failedSteps: 0 };
+  await reopenWorkflowRun(tx, going.standing);
+  await reopenTask(tx, id);
+  going.causedBy = await tell(parts, tx, going, "workflow.resumed", { again });
+  await goOnIn(parts, tx, going, await readSteps(tx, id), kept);
+}
+
+/** Everything that may begin, begins. `kept`: those of a `foreach` that go on with the items that are not done. */
+export async function goOnIn(
+  parts: TaskParts,
+  tx: Tx,
+  going: GoingWorkflow,
+  steps: readonly StoredStep[],
+  kept: ReadonlySet<string> = new Set(),
+): Promise<void> {
+  const { compiled } = going.known;
+  const states = new Map<string, StepState>(steps.map(({ step, state }) => [step, state]));
+  for (const { step, items, state } of steps) {
+    if (items === null || !(kept.has(step) || (state === "running" && items.waiting > 0))) continue;
+    const own = steps.filter((one) => one.ofStep === step && one.itemIndex !== null).map((one) => one.state);
+    const counts = kept.has(step) ? { ...items, ...countItems(own) } : items;
+    if (kept.has(step)) count(going, { active: 1 });
+    const outcome = await startItemsIn(parts, tx, going, step, counts);
+    states.set(step, "running");
+    if (outcome === null) continue;
+    await endStepIn(parts, tx, going, step, outcome);
+    count(going, { active: -1 });
+    states.set(step, outcome.state);
+  }
+  // Whatever was approved while the run was paused.
+  const approved = new Set(steps.flatMap((step) => (step.state === "review" && step.approved ? [step.step] : [])));
+  await advanceIn(parts, tx, going, compiled.order, { states, approved });
+  await settleStandingIn(parts, tx, going);
+}
+
+function over({ standing }: GoingWorkflow): Failure {
+  return new Failure("workflow.over", `the workflow ${standing.id} is ${standing.status} already`, {
+    details: { status: standing.status },
+  });
 }

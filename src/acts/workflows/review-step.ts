@@ -1,6 +1,12 @@
+import { isWorkflowOver } from "../../contract/workflows.ts";
+import { candidatesAfter } from "../../deciders/planning/plan.ts";
 import { Failure } from "../../kernel/failure.ts";
+import { noteReview, readStep } from "../../records/workflows/workflow-step-rows.ts";
 import type { Tx } from "../../store/engine.ts";
 import type { TaskParts } from "../tasks/task-parts.ts";
+import { advanceIn, endStepIn } from "./advance.ts";
+import { settleStandingIn } from "./end-workflow.ts";
+import { holdExisting, tell } from "./going-workflow.ts";
 
 export interface StepVerdict {
   readonly workflow: string;
@@ -12,6 +18,21 @@ export interface StepVerdict {
 }
 
 /** A person's word about a step that waits for it. */
-export async function reviewStepIn(_parts: TaskParts, _tx: Tx, _verdict: StepVerdict): Promise<void> {
-  throw new Failure("internal.bug", "not written yet");
+export async function reviewStepIn(parts: TaskParts, tx: Tx, { workflow, step, verdict, by, note }: StepVerdict): Promise<void> {
+  const going = await holdExisting(parts, tx, workflow, by);
+  const row = await readStep(tx, workflow, step);
+  if (!row) throw new Failure("request.not_found", `the workflow ${workflow} has no step "${step}"`);
+  if (row.state !== "review" || isWorkflowOver(going.standing.status))
+    throw new Failure("workflow.not_waiting", `the step ${step} is ${row.state}`, { details: { status: row.state } });
+  await noteReview(tx, workflow, step, { verdict, by, note });
+  going.causedBy = await tell(parts, tx, going, "step.reviewed", { step, verdict, ...(note === null ? {} : { note }) });
+  if (verdict === "approve") {
+    // In a paused run it stays approved, and begins when the run goes on.
+    await advanceIn(parts, tx, going, [step], { approved: new Set([step]) });
+  } else {
+    const message = `rejected by ${by}${note === null ? "" : `: ${note}`}`;
+    await endStepIn(parts, tx, going, step, { state: "failed", error: { code: "step.rejected", message } });
+    await advanceIn(parts, tx, going, candidatesAfter(going.known.compiled, step));
+  }
+  await settleStandingIn(parts, tx, going);
 }

@@ -170,6 +170,16 @@ export async function setTaskRun(tx: Tx, id: string, runId: string, workId: numb
   await tx.run`update tasks set run_id = ${runId}, work_id = ${workId} where id = ${id}`;
 }
 
+/** It has so much time from now on, by the database's clock. */
+export async function setDeadline(tx: Tx, id: string, timeoutMs: number): Promise<void> {
+  await tx.run`update tasks set deadline_at = now_ms() + cast(${Math.round(timeoutMs)} as bigint) where id = ${id}`;
+}
+
+/** A person wants it to go on after its end. Nobody waits for it any more. */
+export async function reopenTask(tx: Tx, id: string): Promise<void> {
+  await tx.run`update tasks set status = 'queued', result = null, error = null, ended_at = null, waiter = null where id = ${id}`;
+}
+
 export interface TaskEnd {
   readonly status: "completed" | "failed" | "cancelled" | "unknown";
   readonly result: unknown;

@@ -15,14 +15,17 @@ export interface StaleNote {
   readonly current: number | null;
 }
 
+/** Of a `foreach`: how many items are in which state, and the version of the list that they come from. */
+export type ItemsOfStep = ItemCounts & { readonly version: number; readonly external: boolean };
+
 export interface StoredStep {
   /** Of one item of a `foreach`: `<id>[<index>]`. */
   readonly step: string;
   readonly ofStep: string;
   readonly itemIndex: number | null;
   readonly item: unknown;
-  /** Of a `foreach` that has begun: how many of its items are in which state. */
-  readonly items: ItemCounts | null;
+  /** Of a `foreach` that has begun. */
+  readonly items: ItemsOfStep | null;
   readonly state: StepState;
   readonly agent: string | null;
   readonly task: string | null;
@@ -30,6 +33,8 @@ export interface StoredStep {
   readonly attempts: number;
   readonly staleReruns: number;
   readonly error: StepError | null;
+  /** A person has let it through. */
+  readonly approved: boolean;
   readonly reused: boolean;
 }
 
@@ -46,6 +51,7 @@ interface StepRow {
   readonly attempts: number;
   readonly stale_reruns: number;
   readonly error: string | null;
+  readonly review: string | null;
   readonly reused: number;
 }
 
@@ -80,7 +86,7 @@ function joined(fragments: readonly SqlFragment[]): SqlFragment {
 export async function readStep(reads: Reads, workflow: string, step: string): Promise<StoredStep | undefined> {
   const row =
     await reads.get<StepRow>`select step, of_step, item_index, item, items, state, agent, task_id, run_id, attempts, stale_reruns, error,
-    reused from workflow_steps where workflow_id = ${workflow} and step = ${step}`;
+    review, reused from workflow_steps where workflow_id = ${workflow} and step = ${step}`;
   return row && stepOf(row);
 }
 
@@ -89,7 +95,7 @@ export async function readSteps(reads: Reads, workflow: string, steps?: readonly
   const only = steps === undefined ? sql`` : sql`and step in ${list(steps)}`;
   const rows =
     await reads.all<StepRow>`select step, of_step, item_index, item, items, state, agent, task_id, run_id, attempts, stale_reruns, error,
-    reused from workflow_steps where workflow_id = ${workflow} ${only}`;
+    review, reused from workflow_steps where workflow_id = ${workflow} ${only}`;
   return rows.map(stepOf);
 }
 
@@ -97,7 +103,7 @@ export async function readSteps(reads: Reads, workflow: string, steps?: readonly
 export async function waitingItems(reads: Reads, workflow: string, step: string, most: number): Promise<StoredStep[]> {
   const rows =
     await reads.all<StepRow>`select step, of_step, item_index, item, items, state, agent, task_id, run_id, attempts, stale_reruns, error,
-    reused from workflow_steps where workflow_id = ${workflow} and of_step = ${step} and item_index is not null and state = 'waiting'
+    review, reused from workflow_steps where workflow_id = ${workflow} and of_step = ${step} and item_index is not null and state = 'waiting'
     order by item_index limit ${most}`;
   return rows.map(stepOf);
 }
@@ -146,8 +152,9 @@ export async function endStep(tx: Tx, workflow: string, step: string, { state, e
 }
 
 /** A `foreach`: its items are rows of their own. */
-export async function setItems(tx: Tx, workflow: string, step: string, items: ItemCounts): Promise<void> {
-  await tx.run`update workflow_steps set state = 'running', items = ${JSON.stringify(items)}, started_at = coalesce(started_at, now_ms())
+export async function setItems(tx: Tx, workflow: string, step: string, items: ItemsOfStep): Promise<void> {
+  await tx.run`update workflow_steps set state = 'running', items = ${JSON.stringify(items)}, started_at = coalesce(started_at, now_ms()),
+      ended_at = null, error = null, reused = 0
     where workflow_id = ${workflow} and step = ${step}`;
 }
 
@@ -179,7 +186,7 @@ export async function cancelUnbegun(tx: Tx, workflow: string, steps: readonly st
 export async function cancelOpen(tx: Tx, workflow: string, error: StepError): Promise<StoredStep[]> {
   const rows = await tx.all<StepRow>`update workflow_steps set state = 'cancelled', error = ${JSON.stringify(error)}, ended_at = now_ms()
     where workflow_id = ${workflow} and state in ('waiting', 'ready', 'running', 'review')
-    returning step, of_step, item_index, item, items, state, agent, task_id, run_id, attempts, stale_reruns, error, reused`;
+    returning step, of_step, item_index, item, items, state, agent, task_id, run_id, attempts, stale_reruns, error, review, reused`;
   return rows.map(stepOf);
 }
 
@@ -212,7 +219,7 @@ function stepOf(row: StepRow): StoredStep {
     ofStep: row.of_step,
     itemIndex: row.item_index,
     item: row.item === null ? undefined : JSON.parse(row.item),
-    items: row.items === null ? null : (JSON.parse(row.items) as ItemCounts),
+    items: row.items === null ? null : (JSON.parse(row.items) as ItemsOfStep),
     state: row.state,
     agent: row.agent,
     task: row.task_id,
@@ -220,6 +227,7 @@ function stepOf(row: StepRow): StoredStep {
     attempts: row.attempts,
     staleReruns: row.stale_reruns,
     error: row.error === null ? null : (JSON.parse(row.error) as StepError),
+    approved: row.review !== null && (JSON.parse(row.review) as Review).verdict === "approve",
     reused: row.reused === 1,
   };
 }
