@@ -24,6 +24,7 @@ export function a2aError(error: unknown, log: Log): Error {
     case "task.over":
       return new TaskNotCancelableError(options);
     case "request.malformed":
+    case "request.key_reused":
       return new RequestMalformedError(options);
     default:
       return new UnsupportedOperationError(options);
