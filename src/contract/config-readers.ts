@@ -11,7 +11,6 @@ const read = (means: string, ...readBy: string[]): ConfigReader => ({ means, rea
 const awaited = (means: string, awaits: string): ConfigReader => ({ means, readBy: [], awaits });
 
 const CHANNELS = "channels to chat platforms; messages come over HTTP so far";
-const DELEGATION = "delegation between agents";
 
 /** What an agent says for itself, and all agents together where it does not. */
 const inherited = {
@@ -44,7 +43,7 @@ const below = (prefix: string, keys: Readonly<Record<string, ConfigReader>>): Re
  */
 export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
   ...inherited,
-  "subagent.model": awaited("The model of one-off children.", DELEGATION),
+  "subagent.model": read("The model of one-off children.", "records/agents"),
   unrouted: read("What becomes of a message that no binding takes: default or refuse.", "deciders/routing"),
   owners: read("Who may approve, pair and command in chats, as <platform>:<sender id>.", "drivers/intake", "drivers/dispatch", "turns"),
   "identities.*": read("The same person on several platforms.", "deciders/routing"),
@@ -74,7 +73,7 @@ export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
     "drivers/dispatch",
   ),
   "agents.*.shared_paths": read("Folders beside its workspace.", "records/workspaces"),
-  "agents.*.subagents": awaited("Whom it may delegate to, and how far.", DELEGATION),
+  "agents.*.subagents": read("Whom it may delegate to, and how far.", "records/agents", "deciders/policy"),
   "agents.*.sees": read("Other agents whose tasks and sessions it may search.", "records/sessions", "records/tasks"),
   "agents.*.guests": read("Outside agents that may give it tasks.", "acts"),
   "agents.*.mcp.*": read("An MCP server whose tools it may call.", "abilities/tools"),

@@ -1,5 +1,7 @@
 import { contextTools } from "../abilities/tools/context/context-tools.ts";
 import { type CoordinationToolParts, coordinationTools } from "../abilities/tools/coordination/coordination-tools.ts";
+import type { DelegationParts } from "../abilities/tools/delegation/delegation-parts.ts";
+import { delegationTools } from "../abilities/tools/delegation/delegation-tools.ts";
 import { fileTools } from "../abilities/tools/files/file-tools.ts";
 import { type MemoryParts, memoryTools } from "../abilities/tools/memory/memory-tools.ts";
 import type { Spill } from "../abilities/tools/output.ts";
@@ -22,6 +24,7 @@ export interface BuiltInParts extends CoordinationToolParts, MemoryParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly schedules: ScheduleParts;
+  readonly delegation: DelegationParts;
 }
 
 export interface BuiltInTools {
@@ -41,6 +44,7 @@ export async function builtInTools(parts: BuiltInParts): Promise<BuiltInTools> {
     ...contextTools(parts),
     ...coordinationTools(parts),
     ...sessionTools(),
+    ...delegationTools(parts.delegation),
     scheduleTool(parts.schedules),
   ];
   try {

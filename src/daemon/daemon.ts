@@ -11,6 +11,7 @@ import { decideDue } from "../acts/decide-due.ts";
 import { sweepGuests } from "../acts/end-guest.ts";
 import { fireDueJobs } from "../acts/schedules/fire-jobs.ts";
 import type { ScheduleParts } from "../acts/schedules/schedule-parts.ts";
+import { failOverdueTasks, tellUntoldEnds } from "../acts/tasks/overdue-tasks.ts";
 import type { TaskParts } from "../acts/tasks/task-parts.ts";
 import { wakeForWaitingMail } from "../acts/wake-agent.ts";
 import { DELIVERY_WORK, REMOTE_WORK, TURN_WORK } from "../acts/work-kinds.ts";
@@ -43,6 +44,7 @@ import { Schedules } from "../records/schedules/schedules.ts";
 import { indexTranscripts } from "../records/sessions/index-transcripts.ts";
 import { Sessions } from "../records/sessions/sessions.ts";
 import { Retention } from "../records/tasks/retention.ts";
+import { Tasks } from "../records/tasks/tasks.ts";
 import { Budgets } from "../records/usage/budgets.ts";
 import { KnownWorkflows } from "../records/workflows/known-workflows.ts";
 import { openStore } from "../store/store.ts";
@@ -189,6 +191,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         reads: store.read,
         newId,
         schedules,
+        delegation: { tasks, models, seen: new Tasks(store, agents) },
       }),
     );
     return built;
@@ -243,6 +246,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "pools", run: () => pools.sweep() },
     { name: "approvals", run: () => approvals.sweep() },
     { name: "budgets", run: () => budgets.sweep() },
+    { name: "tasks that are overdue", run: () => failOverdueTasks(tasks) },
+    { name: "ends of tasks to be told", run: () => tellUntoldEnds(tasks) },
     { name: "tasks that were kept long enough", run: () => retention.sweep() },
     { name: "older transcripts", run: () => indexTranscripts(store) },
     { name: "guests", run: () => sweepGuests({ store, guests, claims }) },
@@ -252,7 +257,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     },
     { name: "MCP servers", run: async () => servers.adopt(agents.current) },
   ]);
-  const mcp = lazyMcp({ store, pools, agreements, claims, mailbox, guests, agents, newId, log, version });
+  const mcp = lazyMcp({ store, pools, agreements, claims, mailbox, guests, agents, newId, running, log, version });
   const take = intake(store, agents, newId, reached, { models, approvals, running, tasks });
   const accept: Accept = (message, poster, brought) => take(redaction.value(message), poster, brought && redaction.value(brought));
   const host = options.host ?? config.server.host;

@@ -99,6 +99,11 @@ export async function settleCall(
     return refuse(asFailure(error));
   }
   const context = contextOf(turn, call);
+  try {
+    await tool.prepare?.(checked, context);
+  } catch (error) {
+    return refuse(asFailure(error));
+  }
   const rule = labelRule(tool, context, checked);
   const needsPerson = decision.verdict === "ask" || rule !== null;
   if (held && !needsPerson) return { kind: "held" };

@@ -77,6 +77,8 @@ export interface Tool {
   boundTo?(args: unknown, context: CallContext): Promise<unknown>;
   /** Checked arguments, or `tool.bad_arguments`, which says what was expected. */
   parse(args: unknown): unknown;
+  /** Before the transaction of `runIn`: loads and checks what takes a while. What it throws is told to the model. */
+  prepare?(args: unknown, context: CallContext): Promise<void>;
   /** Does it. What it throws is told to the model as the outcome; only a broken store or a lost turn ends the turn. */
   run?(args: unknown, context: CallContext): Promise<ToolOutcome>;
   /**
@@ -113,6 +115,7 @@ export type ToolDefinition<Schema extends z.ZodObject> = Common<Schema> &
     | {
         runIn(tx: Tx, args: z.output<Schema>, context: CallContext): Promise<ToolOutcome | CallWaits>;
         collect?(tasks: readonly string[], args: unknown, context: CallContext): Promise<ToolOutcome | null>;
+        prepare?(args: z.output<Schema>, context: CallContext): Promise<void>;
         run?: undefined;
       }
   );
@@ -124,7 +127,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
   let offer: Offer | undefined;
   const run = definition.run;
   const runIn = definition.runIn;
-  const collect = definition.runIn ? definition.collect : undefined;
+  const { collect, prepare } = definition.runIn ? definition : {};
   return {
     name,
     description,
@@ -147,6 +150,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
     ...(run ? { run: async (args, context) => run(args as z.output<Schema>, context) } : {}),
     ...(runIn ? { runIn: (tx, args, context) => runIn(tx, args as z.output<Schema>, context) } : {}),
     ...(collect ? { collect } : {}),
+    ...(prepare ? { prepare: (args, context) => prepare(args as z.output<Schema>, context) } : {}),
   };
 }
 

@@ -27,7 +27,7 @@ export interface TaskToOpen {
   readonly parent: OpeningTurn | null;
   readonly goal: string;
   /** What the agent is told, where that is more than the goal. */
-  readonly input?: string | ((id: string) => string);
+  readonly input?: string | ((placed: PlacedTask) => string);
   readonly spec?: TaskSpec;
   /** What it may call at most; absent: what the agent may. */
   readonly granted?: Grant;
@@ -42,6 +42,13 @@ export interface TaskToOpen {
   readonly above?: Above;
   /** The event that this follows from. */
   readonly causedBy?: number | null;
+}
+
+/** What is known of a task once it has its place. */
+export interface PlacedTask {
+  readonly id: string;
+  readonly depth: number;
+  readonly maxDepth: number;
 }
 
 /** `isNew` false: it was opened before, by the same key. */
@@ -72,7 +79,7 @@ export async function openTasksIn(
     if (!before) continue;
     if (before.agent !== task.agent || before.goal !== task.goal) {
       const refused = new Failure("request.key_reused", `"${task.idempotencyKey}" names another task of yours: ${before.id}`);
-      await tellRefusal(parts, tx, task, refused);
+      await tellRefusalIn(parts, tx, task, refused);
       return { refused };
     }
     if (task.parent?.waiter !== undefined && before.endedAt === null) await alsoWait(parts.store, tx, before.id, task.parent.waiter);
@@ -81,7 +88,7 @@ export async function openTasksIn(
   const wanted = tasks.filter((task) => !known.has(task));
   const refused = wanted.length === 0 ? null : await refusalOf(parts, tx, above, wanted);
   if (refused) {
-    await tellRefusal(parts, tx, first, refused);
+    await tellRefusalIn(parts, tx, first, refused);
     return { refused };
   }
   const fresh: string[] = [];
@@ -141,7 +148,7 @@ async function openOne(parts: TaskParts, tx: Tx, task: TaskToOpen, above: Above)
     tx,
     { id, root: row.root, from, spec, agent },
     {
-      input: typeof task.input === "function" ? task.input(id) : (task.input ?? goal),
+      input: typeof task.input === "function" ? task.input(row) : (task.input ?? goal),
       granted: task.granted ?? current.policy.grantOf(agent),
       causedBy: opened as number,
     },
@@ -149,10 +156,10 @@ async function openOne(parts: TaskParts, tx: Tx, task: TaskToOpen, above: Above)
   return id;
 }
 
-async function tellRefusal(
+export async function tellRefusalIn(
   { store }: TaskParts,
   tx: Tx,
-  { agent, from, kind, parent, causedBy }: TaskToOpen,
+  { agent, from, kind, parent, causedBy }: Pick<TaskToOpen, "agent" | "from" | "parent" | "causedBy"> & { readonly kind: TaskKind },
   refused: Failure,
 ): Promise<void> {
   await store.ledger.append(tx, {

@@ -101,7 +101,7 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
         journal,
         signal,
         calls: {
-          run,
+          run: task?.spec.place ? { ...run, address: task.spec.place } : run,
           task,
           agent,
           revision,

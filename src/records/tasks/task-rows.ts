@@ -1,4 +1,5 @@
 import type { TaskKind, TaskStatus } from "../../contract/tasks.ts";
+import type { Address } from "../../deciders/routing/address.ts";
 import type { Label } from "../../kernel/label.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
 import type { Store } from "../../store/store.ts";
@@ -29,6 +30,8 @@ export interface TaskSpec {
   readonly idempotencyKey?: string;
   /** Turns that wait for it beside the first, by their rows in the work queue. */
   readonly alsoWaiters?: readonly number[];
+  /** Of a one-off child: where its parent is spoken to, which is where it has its files and what it remembers. */
+  readonly place?: Address;
   /** What whoever opened it had seen: it begins with it. */
   readonly labels?: readonly Label[];
   readonly schedule?: string;

@@ -32,6 +32,15 @@ export async function isBelow(reads: Reads, below: string, above: string): Promi
   return row !== undefined;
 }
 
+/** Whether it, or a task above it, was opened by this one. */
+export async function wasOpenedUnder(reads: Reads, id: string, by: string): Promise<boolean> {
+  const row = await reads.get`with recursive way (id, parent_id, opened_by) as (
+      select id, parent_id, opened_by from tasks where id = ${id}
+      union select t.id, t.parent_id, t.opened_by from tasks as t join way on t.id = way.parent_id)
+    select 1 from way where opened_by = ${by} limit 1`;
+  return row !== undefined;
+}
+
 /** The turns that have worked on it; of a workflow, on its steps. */
 export async function runsOfTask(reads: Reads, { id, kind }: Pick<StoredTask, "id" | "kind">): Promise<string[]> {
   const rows =

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { peerIn } from "../../../contract/a2a.ts";
 import type { Agent } from "../../../records/agents/agent.ts";
 import type { AgentRegistry } from "../../../records/agents/registry.ts";
 import { defineTool, type Tool } from "../tool.ts";
@@ -8,7 +9,7 @@ export function agentListTool(agents: Pick<AgentRegistry, "current">): Tool {
   return defineTool({
     name: "agent_list",
     description:
-      "The agents you know of: yourself, those whose work you may look at, and those you may delegate to. The names to write mail to.",
+      "The agents you know of: yourself, those whose work you may look at, and those you may give work to with agent_delegate (`delegate`). The names to write mail to.",
     parameters: z.strictObject({}),
     effect: "pure",
     run: (_, { caller }) => {
@@ -21,8 +22,9 @@ export function agentListTool(agents: Pick<AgentRegistry, "current">): Tool {
 
 function knownTo(self: Agent, all: readonly Agent[]) {
   const delegates = new Set(self.subagents.agents.map(({ id }) => id));
+  const elsewhere = [...delegates].filter((id) => peerIn(id) !== null).map((id) => ({ id, delegate: true, elsewhere: true }));
   const seen = ({ id }: Agent): boolean => self.sees.includes("*") || self.sees.includes(id);
-  return all
+  const here = all
     .filter((agent) => agent.id === self.id || delegates.has(agent.id) || seen(agent))
     .map((agent) => ({
       id: agent.id,
@@ -31,4 +33,5 @@ function knownTo(self: Agent, all: readonly Agent[]) {
       ...(agent.id === self.id ? { you: true } : {}),
       ...(delegates.has(agent.id) ? { delegate: true } : {}),
     }));
+  return [...here, ...elsewhere];
 }
