@@ -61,6 +61,13 @@ export const BUGS: readonly PlantedBug[] = [
     tests: ["src/store/leases.test.ts"],
   },
   {
+    name: "a reader in the middle of a batch sees what is not committed",
+    file: GROUP_COMMIT,
+    from: "return this.#connection?.db.isTransaction === false ? this.#connection : undefined;",
+    to: "return this.#connection;",
+    tests: ["test/contract/transactions.test.ts"],
+  },
+  {
     name: "work is settled whoever claims to own it",
     file: QUEUE,
     from: "delete from work where state = 'running' and ${claimedBy(claims)} returning id, lane",
