@@ -14,6 +14,7 @@ import { routeCommands } from "./route-commands.ts";
 import { runCommands } from "./run-commands.ts";
 import { scheduleCommands } from "./schedule-commands.ts";
 import { sessionCommands } from "./session-commands.ts";
+import { taskCommands } from "./task-commands.ts";
 import { explain, type GlobalOptions } from "./terminal.ts";
 import { tokenCommands } from "./token-commands.ts";
 import { usageCommands } from "./usage-commands.ts";
@@ -97,6 +98,7 @@ function commands(done: (exit: number) => void): Command {
   sessionCommands(program, done);
   runCommands(program, done);
   memoryCommands(program, done);
+  taskCommands(program, done);
   approvalCommands(program, done);
   usageCommands(program, done);
   scheduleCommands(program, done);

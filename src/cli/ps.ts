@@ -3,8 +3,8 @@ import { RunsClient } from "../client/runs.ts";
 import type { OpenRun, OpenRuns } from "../contract/runs.ts";
 import { connectRunning } from "./connect.ts";
 import { onInterrupt } from "./interrupts.ts";
-import { dollars } from "./money.ts";
 import { span, table } from "./spans.ts";
+import { costOf } from "./task-words.ts";
 import { bold, type GlobalOptions, harmless, oneLine, print } from "./terminal.ts";
 
 interface PsOptions extends GlobalOptions {
@@ -44,11 +44,6 @@ function inWords({ runs, total }: OpenRuns): string {
   const more = total > runs.length ? `\nand ${total - runs.length} more` : "";
   const [first, ...others] = table([head, ...runs.map((run) => rowOf(run, now))]).split("\n");
   return [bold(fitting(first ?? "")), ...others.map(fitting)].join("\n") + more;
-}
-
-function costOf(usage: OpenRun["usage"]): string {
-  if (usage === null || usage.unpriced === 0) return dollars(usage?.costUsd ?? 0);
-  return usage.costUsd === 0 ? "unknown" : `${dollars(usage.costUsd)} or more`;
 }
 
 /** A row that goes on in the next line is no row. */

@@ -257,7 +257,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     },
     { name: "MCP servers", run: async () => servers.adopt(agents.current) },
   ]);
-  const mcp = lazyMcp({ store, pools, agreements, claims, mailbox, guests, agents, newId, running, log, version });
+  const mcp = lazyMcp({ ...tasks, agreements, claims, mailbox, guests, agents, running, log, version });
   const take = intake(store, agents, newId, reached, { models, approvals, running, tasks });
   const accept: Accept = (message, poster, brought) => take(redaction.value(message), poster, brought && redaction.value(brought));
   const host = options.host ?? config.server.host;

@@ -16,6 +16,7 @@ import { Agreements } from "../../records/agreements/agreements.ts";
 import { Claims } from "../../records/claims/claims.ts";
 import { Mailbox } from "../../records/mailbox/mailbox.ts";
 import { Pools } from "../../records/pools/pools.ts";
+import { KnownWorkflows } from "../../records/workflows/known-workflows.ts";
 import { openStore } from "../../store/store.ts";
 import { type McpAnswer, mcpEndpoint } from "./mcp-endpoint.ts";
 import type { McpParts } from "./tool.ts";
@@ -40,6 +41,8 @@ beforeAll(async () => {
     guests: new Guests(store, new Access(store, agents, newId, systemRandom), agents),
     agents,
     newId,
+    workflows: new KnownWorkflows(),
+    running: { stop: () => {} } as unknown as McpParts["running"],
     log: { info: () => {}, warn: () => {}, error: () => {} },
     version: "0.0.0",
   };

@@ -8,17 +8,19 @@ import { contextTools } from "./context-tools.ts";
 import { mailTools } from "./mail-tools.ts";
 import { canonicalUri } from "./resource-uri.ts";
 import { listResources, mustBeReadable, RESOURCE_TEMPLATES, readResource } from "./resources.ts";
+import { taskTools } from "./task-tools.ts";
 import { type McpParts, refusalOf, resultOf, type Tool } from "./tool.ts";
 import { whoamiTool } from "./whoami-tool.ts";
 
 const INSTRUCTIONS = `Guildhall lets several agents work together. Before you change files, claim them (claim), and release them when you
 are done. Share decisions and findings with context_write, and look for those of others with context_list and context_read. Look into your
-mail (mail_read) between two pieces of work. What concerns several agents is put to the vote with propose.`;
+mail (mail_read) between two pieces of work. What concerns several agents is put to the vote with propose. Agents of this house do what you
+ask of them with task_open, where they may.`;
 
 const MAX_SUBSCRIPTIONS = 1_000;
 
 export function allTools(): ReadonlyMap<string, Tool> {
-  const tools = [whoamiTool, ...contextTools, ...claimTools, ...mailTools(), ...agreementTools];
+  const tools = [whoamiTool, ...contextTools, ...claimTools, ...mailTools(), ...agreementTools, ...taskTools];
   return new Map(tools.map((tool) => [tool.name, tool]));
 }
 

@@ -1,15 +1,18 @@
 import { z } from "zod";
 import type { AgreementParts } from "../../acts/decide-proposal.ts";
 import type { MailParts } from "../../acts/send-mail.ts";
+import type { TaskParts } from "../../acts/tasks/task-parts.ts";
 import type { Workspace } from "../../contract/workspace.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { asFailure, Failure } from "../../kernel/failure.ts";
 import type { Log } from "../../kernel/log.ts";
+import type { RunningTurns } from "../../kernel/running-turns.ts";
 import type { Guests } from "../../records/access/guests.ts";
 import type { Claims } from "../../records/claims/claims.ts";
 
 /** What tools and resources work on. */
-export interface McpParts extends AgreementParts, MailParts {
+export interface McpParts extends AgreementParts, MailParts, TaskParts {
+  readonly running: RunningTurns;
   readonly claims: Claims;
   readonly guests: Guests;
   readonly log: Log;

@@ -1,0 +1,76 @@
+import { taskSearchQuery } from "../../src/contract/tasks.ts";
+import { type Caller, OPERATOR } from "../../src/kernel/caller.ts";
+import { Tasks } from "../../src/records/tasks/tasks.ts";
+import { openStore } from "../../src/store/store.ts";
+import { serve } from "../child.ts";
+import { quantile } from "../spread.ts";
+import { AGENTS, anyWord, COMMON, idOf, RARE, randomFrom, UNCOMMON, word } from "./texts.ts";
+
+export interface SearchTask {
+  readonly location: string;
+  readonly tasks: number;
+  readonly queries: number;
+  readonly seed: number;
+}
+
+export interface Measured {
+  readonly name: string;
+  readonly p50: number;
+  readonly p99: number;
+  readonly found: number;
+}
+
+const agent = (name: string): Caller => ({ kind: "agent", name, roles: [], run: null, step: null, call: null });
+
+await serve<SearchTask, Measured[]>(async ({ location, tasks: count, queries, seed }) => {
+  const store = await openStore(location);
+  const tasks = new Tasks(store, { get: () => undefined });
+  const random = randomFrom(seed);
+  const anyAgent = (): Caller => agent(`agent-${Math.floor(random() * AGENTS)}`);
+  const search =
+    (caller: Caller, q: string, more: object = {}) =>
+    async (): Promise<number> =>
+      (await tasks.search(caller, taskSearchQuery.parse({ q, ...more }))).hits.length;
+  const operators = { match: "operators" };
+  const anyWords = (): string => Array.from({ length: 1 + Math.floor(random() * 3) }, () => anyWord(random)).join(" ");
+  const kinds: Readonly<Record<string, () => () => Promise<number>>> = {
+    "operator: a word in every third task": () => search(OPERATOR, COMMON),
+    "operator: two such words": () => search(OPERATOR, `${COMMON} ${word(0)}`),
+    "operator: one in 200": () => search(OPERATOR, UNCOMMON),
+    "operator: one in 100,000": () => search(OPERATOR, RARE),
+    "operator: 1–3 words as people use them": () => search(OPERATOR, anyWords()),
+    "operator: any of 3 words": () => search(OPERATOR, `${anyWord(random)} ${anyWord(random)} ${anyWord(random)}`, { match: "any" }),
+    "operator: a phrase": () => search(OPERATOR, `"${COMMON} report"`, operators),
+    "operator: a prefix": () => search(OPERATOR, `${anyWord(random).slice(0, 4)}*`, operators),
+    "operator: a word without another": () => search(OPERATOR, `${COMMON} -${word(3)}`, operators),
+    "one of 200 agents: a word in every third task": () => search(anyAgent(), COMMON),
+    "one of 200 agents: 1–3 words": () => search(anyAgent(), anyWords()),
+    "who sees few: a word in every third task": () => search(agent("seldom"), COMMON),
+    "who sees few: one in 100,000": () => search(agent("seldom"), RARE),
+    "who sees nothing: a word in every third task": () => search(agent("nobody"), COMMON),
+    "beginning of an id, searched by the operator": () =>
+      search(OPERATOR, idOf(Math.floor(random() * count)).slice(0, 6 + Math.floor(random() * 15))),
+    "beginning of an id, searched by an agent": () =>
+      search(anyAgent(), idOf(Math.floor(random() * count)).slice(0, 6 + Math.floor(random() * 15))),
+    "beginning of an id, read by the operator": () => {
+      const id = idOf(Math.floor(random() * count)).slice(0, 20);
+      return async () => (await tasks.read(OPERATOR, id)).id.length;
+    },
+  };
+  const measured: Measured[] = [];
+  for (const [name, make] of Object.entries(kinds)) {
+    for (let index = 0; index < 5; index++) await make()();
+    const times: number[] = [];
+    let found = 0;
+    for (let index = 0; index < queries; index++) {
+      const query = make();
+      const began = performance.now();
+      found += await query();
+      times.push(performance.now() - began);
+    }
+    times.sort((a, b) => a - b);
+    measured.push({ name, p50: quantile(times, 0.5), p99: quantile(times, 0.99), found: found / queries });
+  }
+  await store.close();
+  return measured;
+});
