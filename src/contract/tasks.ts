@@ -17,6 +17,15 @@ export function isTaskOver(status: TaskStatus): boolean {
 export const TASK_KINDS = ["child", "delegate", "remote", "workflow", "step", "schedule", "api"] as const;
 export type TaskKind = (typeof TASK_KINDS)[number];
 
+/** What delegates gave back to whoever asked them, in tokens, and what pointers into the shared memory would have been instead. */
+export const taskRelay = z.object({
+  returned: z.number(),
+  asPointers: z.number(),
+  /** Read from the shared memory by everybody below. */
+  throughMemory: z.number(),
+});
+export type TaskRelay = z.output<typeof taskRelay>;
+
 export const task = z.object({
   id: z.string(),
   kind: z.enum(TASK_KINDS),
@@ -38,6 +47,8 @@ export const task = z.object({
   /** Where it is a workflow's step. */
   workflow: z.string().nullable(),
   step: z.string().nullable(),
+  /** Of one that has delegated something, where a single task is asked for. */
+  relay: taskRelay.nullable().optional(),
 });
 export type Task = z.output<typeof task>;
 

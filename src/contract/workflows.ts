@@ -114,6 +114,8 @@ export const relay = z.object({
   throughParent: z.number(),
   /** Part of `throughParent` that was not spent. */
   saved: z.number(),
+  /** What `throughParent` is made of: read by the parent, written by it once more, and read by the steps. */
+  parent: z.object({ read: z.number(), written: z.number(), handed: z.number() }).optional(),
 });
 export type Relay = z.output<typeof relay>;
 

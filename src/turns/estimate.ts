@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { Model, ModelMessage, ModelRequest, ToolOffer } from "../kernel/model.ts";
+import { tokensOfBytes } from "../kernel/token-estimate.ts";
 import { writtenOffer } from "../kernel/tool-offer.ts";
 
 /** Where a model does not say how much it takes. */
@@ -9,9 +10,8 @@ const PER_MESSAGE = 6;
 const PER_CALL = 10;
 const PER_IMAGE = 1_200;
 
-/** About four bytes are a token; in writing systems with long characters this comes closer than counting characters would. */
 export function tokensOfText(text: string | null): number {
-  return text === null ? 0 : Math.ceil(Buffer.byteLength(text) / 4);
+  return text === null ? 0 : tokensOfBytes(Buffer.byteLength(text));
 }
 
 export function tokensOfMessage(message: ModelMessage): number {

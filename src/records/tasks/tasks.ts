@@ -4,6 +4,7 @@ import { Failure } from "../../kernel/failure.ts";
 import type { Reads } from "../../store/engine.ts";
 import { type SqlFragment, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
+import { relayBelow } from "./relay-below.ts";
 import { type FoundTasks, searchTasks } from "./search-tasks.ts";
 import { idsBeginning, seenTasks } from "./seen-tasks.ts";
 import { SHOWN, type ShownRow, STATUS, shown } from "./task-view.ts";
@@ -25,7 +26,7 @@ export class Tasks {
     const rows = await reads.all<ShownRow>`select ${SHOWN} from tasks as t where t.id = ${whole}`;
     const [task] = await shown(reads, rows);
     if (!task) throw unknown(id);
-    return task;
+    return { ...task, relay: await relayBelow(reads, whole) };
   }
 
   /** The whole id of one that the caller may see. Several that begin so are as good as none. */

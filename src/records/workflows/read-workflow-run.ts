@@ -10,6 +10,7 @@ import {
 } from "../../contract/workflows.ts";
 import type { Reads } from "../../store/engine.ts";
 import { sql } from "../../store/sql.ts";
+import { relayOf } from "./relay-of.ts";
 
 interface RunRow {
   readonly id: string;
@@ -71,7 +72,7 @@ export async function readWorkflowRun(reads: Reads, id: string): Promise<Workflo
     steps: await stepsOf(reads, id, definition),
     outputs: row.outputs === null ? {} : JSON.parse(row.outputs),
     usage: await usageBelow(reads, id, root),
-    relay: null,
+    relay: await relayOf(reads, id, definition, row.pool),
     error: row.error === null ? null : JSON.parse(row.error),
     input: JSON.parse(row.input),
     pool: row.pool,
