@@ -36,15 +36,16 @@ export function readProblem(
 ): Finding[] {
   const all = writers.get(key);
   if (all === undefined) return [nobodyWrites(definition, writers, key, path)];
-  const [beside] = placesIn(order.beside(index, all));
+  const besides = order.beside(index, all);
   const isWritten = (all & order.before(index)) !== 0n;
+  if (isWritten && besides === 0n) return [];
+  const [beside] = placesIn(besides);
   const { id } = stepAt(definition, index);
   if (beside !== undefined) {
     const writer = stepAt(definition, beside).id;
     const message = `${id} reads ${key}, which ${writer} writes, and nothing says who comes first`;
     return [tell(definition, isWritten, path, "workflow.unordered_read", message, `Add ${writer} to the needs of ${id}.`)];
   }
-  if (isWritten) return [];
   const later = [...placesIn(all & ~only(index))].map((writer) => stepAt(definition, writer).id);
   const message =
     later.length === 0 ? `${id} reads ${key} before anybody has written it` : `${id} reads ${key} before ${later.join(", ")} writes it`;
@@ -65,25 +66,22 @@ function nobodyWrites(definition: Workflow, writers: Writers, key: string, path:
 }
 
 function parallelWriters(definition: Workflow, order: StepOrder, writers: Writers): Finding[] {
-  const found: Finding[] = [];
-  for (const [key, all] of writers) {
-    if ((definition.keys[key]?.policy ?? "reject") !== "reject") continue;
-    const fix = `Give ${key} another policy under keys (last_write, append, union, …), or let each write a key of its own.`;
-    for (const index of placesIn(all)) {
-      const step = stepAt(definition, index);
-      const path = ["steps", index, "writes", step.writes.indexOf(key)];
-      if (step.foreach !== undefined) {
-        const message = `all items of ${step.id} write ${key}, whose policy is reject`;
-        found.push(errorAt(path, "workflow.parallel_writers", message, fix));
-      }
-      const earlier = order.beside(index, all) & (only(index) - 1n);
+  return definition.steps.flatMap((step, index) =>
+    step.writes.flatMap((key, place) => {
+      const earlier = order.beside(index, writers.get(key) as StepSet) & (only(index) - 1n);
+      if (earlier === 0n && step.foreach === undefined) return [];
+      if ((definition.keys[key]?.policy ?? "reject") !== "reject") return [];
+      const found: Finding[] = [];
+      const path = ["steps", index, "writes", place];
+      const fix = `Give ${key} another policy under keys (last_write, append, union, …), or let each write a key of its own.`;
+      if (step.foreach !== undefined)
+        found.push(errorAt(path, "workflow.parallel_writers", `all items of ${step.id} write ${key}, whose policy is reject`, fix));
       const other = firstOf(earlier, (beside) => !isOpposite(step.when, stepAt(definition, beside).when));
-      if (other === undefined) continue;
+      if (other === undefined) return found;
       const message = `${stepAt(definition, other).id} and ${step.id} both write ${key}, whose policy is reject, and may run at the same time`;
-      found.push(errorAt(path, "workflow.parallel_writers", message, fix));
-    }
-  }
-  return found;
+      return [...found, errorAt(path, "workflow.parallel_writers", message, fix)];
+    }),
+  );
 }
 
 /** `a` and `!(a)`: of the two, one is always skipped. */

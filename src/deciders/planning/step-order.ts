@@ -43,10 +43,11 @@ export function stepOrder({ steps }: Workflow): StepOrder | null {
       const place = places.get(need) as number;
       after[place] = (after[place] as StepSet) | (after[index] as StepSet) | only(index);
     }
+  const beside = steps.map((_, index) => ~((before[index] as StepSet) | (after[index] as StepSet) | only(index)));
   return {
     places,
     before: (step) => before[step] as StepSet,
-    beside: (step, among) => among & ~((before[step] as StepSet) | (after[step] as StepSet) | only(step)),
+    beside: (step, among) => among & (beside[step] as StepSet),
   };
 }
 
