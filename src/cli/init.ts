@@ -38,7 +38,7 @@ export async function init(options: InitOptions): Promise<number> {
   const how = model === "offline/demo" ? ", a script; `guildhall init --provider anthropic` for a real one" : "";
   print(
     harmless(
-      `  agent    ${agent}\n  model    ${model}${how}\n  config   ${config}\n  next     guildhall chat · guildhall start · guildhall agents add coder --tools coding`,
+      `  agent    ${agent}\n  model    ${model}${how}\n  config   ${config}\n  next     guildhall chat · guildhall workflow run example --input topic=tea\n           guildhall start · guildhall agents add coder --tools coding`,
     ),
   );
   return 0;

@@ -11,6 +11,7 @@ import { configJsonSchema } from "../settings/config-json-schema.ts";
 import { configFileOf } from "../settings/edit-config.ts";
 import { homeOf, type Whereabouts } from "../settings/home.ts";
 import { loadSettings } from "../settings/load-settings.ts";
+import { workflowsFolder } from "../settings/load-workflow.ts";
 import { type KeyedProvider, USUAL_KEYS } from "../settings/model-keys.ts";
 import { valueText, yamlStyle } from "../settings/yaml-style.ts";
 import { saveKey } from "./save-key.ts";
@@ -112,6 +113,12 @@ export function initHome(where: Whereabouts, first: FirstAgent): InitDone {
     if (writeNew(schemaFile, schema, 0o644)) made.push(schemaFile);
     if (writeNew(config, configText(first), 0o600)) made.push(config);
     if (writeNew(join(home, ".env"), ENV_TEXT, 0o600)) made.push(join(home, ".env"));
+    const workflows = workflowsFolder(home);
+    // Whoever has a folder of workflows needs no example in it.
+    if (mkdirSync(workflows, { recursive: true, mode: 0o700 }) !== undefined) {
+      writeFileSync(join(workflows, "example.yaml"), WORKFLOW_TEXT, { mode: 0o600 });
+      made.push(join(workflows, "example.yaml"));
+    }
   } catch (error) {
     const { code, path } = error as NodeJS.ErrnoException;
     throw new Failure("home.unusable", `${path ?? home} cannot be made (${code})`, { cause: error });
@@ -133,6 +140,23 @@ function writeNew(file: string, text: string, mode: number): boolean {
 }
 
 const ENV_TEXT = `# Secrets, one NAME=value in a line. guildhall.yaml uses them as \${NAME}; nobody else needs to read this file.
+`;
+
+const WORKFLOW_TEXT = `# A workflow: steps that read and write one shared memory. Run it with:
+#   guildhall workflow run example --input topic="a tea shop"
+name: example
+description: Two look at a topic side by side, a third puts it together.
+steps:
+  - { id: chances, goal: "What speaks for {{input.topic}}?", writes: [chances] }
+  - { id: risks, goal: "What speaks against {{input.topic}}?", writes: [risks] }
+  - id: advice
+    needs: [chances, risks]             # begins when both are done
+    reads: [chances, risks]             # is told what they wrote, and nothing else
+    writes: [advice]
+    goal: Weigh both sides and give advice
+    # agent: coder                      # absent: the default agent
+    # review: human                     # waits for: guildhall workflow approve ID advice
+outputs: [advice]
 `;
 
 function configText({ id, personality, model }: FirstAgent): string {
