@@ -70,7 +70,8 @@ async function tryAgainIn(parts: TaskParts, tx: Tx, going: GoingWorkflow): Promi
   if (pool !== null && definition.pool === undefined && !(await parts.pools.reopenIn(tx, going.by, pool)))
     throw new Failure("workflow.over", `what the steps of ${id} shared is no longer kept`);
   const steps = await readSteps(tx, id);
-  const { again } = rerunPlan(compiled, new Map(steps.map(({ step, state }) => [step, state])), []);
+  const planned = rerunPlan(compiled, new Map(steps.map(({ step, state }) => [step, state])), []);
+  const again = planned.again.filter((step) => compiled.steps.has(step));
   // A `foreach` keeps the items that are done, as long as nothing that it rests on is done again.
   const items = steps.filter(({ itemIndex, ofStep }) => itemIndex !== null && again.includes(ofStep));
   const kept = new Set(
