@@ -1,45 +1,25 @@
 import type { Blame, Entry } from "../contract/pools.ts";
-import type { LiveEvent } from "../contract/wire.ts";
-import { argumentsInWords } from "./chat-view.ts";
-import { DEMO_STEPS, type DemoStep } from "./demo-plan.ts";
-import { dollars } from "./money.ts";
+import type { RunStepView } from "../contract/workflows.ts";
+import { DEMO_STEPS, type DemoStep, goalOf } from "./demo-plan.ts";
 import { span, table } from "./spans.ts";
 import { harmless, oneLine, type Paint } from "./terminal.ts";
-
-export interface StepEnd {
-  readonly step: DemoStep;
-  readonly run: string;
-  readonly status: string;
-  readonly ms: number;
-  readonly tokens: number;
-  readonly costUsd: number;
-  /** What it has written, `key@version`. */
-  readonly wrote: readonly string[];
-  readonly error: string | null;
-}
+import { usageInWords } from "./workflow-tree.ts";
 
 const NAME = Math.max(...DEMO_STEPS.map(({ id }) => id.length));
 const SHOWN_VALUE = 36;
 const LEAST_SHOWN = 8;
-const SHOWN_TROUBLE = 100;
 
-export function beginLine({ id, agent, goal }: DemoStep, { bold, cyan }: Paint): string {
-  return `  ${cyan("▶")} ${bold(id.padEnd(NAME))}  ${agent}: ${goal}`;
+export function beginLine(step: DemoStep, { bold, cyan }: Paint): string {
+  return `  ${cyan("▶")} ${bold(step.id.padEnd(NAME))}  ${step.agent}: ${goalOf(step)}`;
 }
 
-/** One line for each call that is over; what is said in between is the script's, and tells nothing. */
-export function callLine({ id }: DemoStep, event: LiveEvent, args: Map<number, string>, { dim, red }: Paint): string | undefined {
-  if (event.kind === "call") args.set(event.place, argumentsInWords(event.args));
-  if (event.kind !== "called") return undefined;
-  const what = `· ${harmless(event.tool)} ${(args.get(event.place) ?? "").split(" ")[0] ?? ""}`;
-  const failed = event.failed ? red(` ${oneLine(event.note, SHOWN_TROUBLE)}`) : "";
-  return `  ${dim(`│ ${id.padEnd(NAME)}  ${what}  ${span(event.ms)}`)}${failed}`;
-}
-
-export function endLine({ step, status, ms, tokens, costUsd, wrote, error }: StepEnd, { bold, green, red, dim }: Paint): string {
-  const done = status === "completed" && error === null;
-  const what = done ? `wrote ${wrote.join(", ")}` : red(harmless(error ?? status));
-  return `  ${done ? green("✔") : red("✘")} ${bold(step.id.padEnd(NAME))}  ${what}  ${dim(`${span(ms)}, ${tokens} tokens, ${dollars(costUsd)}`)}`;
+/** `wrote`: `key@version`, by the pool and not by what the model says about itself. */
+export function endLine({ id, status, error, usage, ...step }: RunStepView, wrote: readonly string[], paint: Paint): string {
+  const { bold, green, red, dim } = paint;
+  const done = status === "completed";
+  const what = done ? `wrote ${wrote.join(", ")}` : red(harmless(error?.message ?? status));
+  const took = span((step.endedAt ?? 0) - (step.startedAt ?? step.endedAt ?? 0));
+  return `  ${done ? green("✔") : red("✘")} ${bold(id.padEnd(NAME))}  ${what}  ${dim(`${took}${usage ? `, ${usageInWords(usage)}` : ""}`)}`;
 }
 
 /** Every version there is, whose it is and what it was made from. */

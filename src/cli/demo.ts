@@ -1,14 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ApiClient } from "../client/api-client.ts";
 import { PoolsClient } from "../client/pools.ts";
-import { RunsClient } from "../client/runs.ts";
+import { WorkflowsClient } from "../client/workflows.ts";
 import type { Blame, Entry } from "../contract/pools.ts";
-import { DEMO_CONFIG, DEMO_POOL, DEMO_STEPS, type DemoStep, demoMessage } from "./demo-plan.ts";
-import { beginLine, callLine, endLine, readersLine, type StepEnd, versionsTable } from "./demo-view.ts";
+import { isStepOver, type RunStepView, type WorkflowRun } from "../contract/workflows.ts";
+import { DEMO_CONFIG, DEMO_INPUT, DEMO_NAME, DEMO_STEPS, DEMO_WORKFLOW } from "./demo-plan.ts";
+import { beginLine, endLine, readersLine, versionsTable } from "./demo-view.ts";
 import { table } from "./spans.ts";
 import { type GlobalOptions, paint, print, say } from "./terminal.ts";
+import { progressOn } from "./workflow-progress.ts";
+import { relayInWords } from "./workflow-words.ts";
 
 interface DemoOptions extends GlobalOptions {
   readonly keep?: boolean;
@@ -27,6 +30,8 @@ export async function demo(options: DemoOptions): Promise<number> {
   const home = mkdtempSync(join(tmpdir(), "guildhall-demo-"));
   try {
     writeFileSync(join(home, "guildhall.yaml"), DEMO_CONFIG, { mode: 0o600 });
+    mkdirSync(join(home, "workflows"), { mode: 0o700 });
+    writeFileSync(join(home, "workflows", `${DEMO_NAME}.yaml`), DEMO_WORKFLOW, { mode: 0o600 });
     return await inHouse(home, options, interrupted.signal);
   } finally {
     if (!options.keep) rmSync(home, { recursive: true, force: true });
@@ -54,15 +59,16 @@ function aborted(signal: AbortSignal): Promise<number> {
 }
 
 class Demo {
-  readonly #client: ApiClient;
+  readonly #workflows: WorkflowsClient;
   readonly #pools: PoolsClient;
   readonly #options: DemoOptions;
   readonly #home: string;
   readonly #interrupted: AbortSignal;
   readonly #paint = paint(process.stdout);
+  readonly #told = new Set<string>();
 
   constructor(client: ApiClient, options: DemoOptions, home: string, interrupted: AbortSignal) {
-    this.#client = client;
+    this.#workflows = new WorkflowsClient(client);
     this.#pools = new PoolsClient(client);
     this.#options = options;
     this.#home = home;
@@ -70,99 +76,72 @@ class Demo {
   }
 
   async run(): Promise<number> {
-    const began = performance.now();
     const { bold, dim } = this.#paint;
-    this.#show(`\n${bold("Three agents, one shared memory.")}\nNo key, no network: every answer is scripted (offline/demo).\n`);
-    const ends = await this.#all();
-    const order = ends.map(({ run }) => run);
-    // In the order of the plan, whoever was quicker of those that ran side by side.
-    const entries = (await this.#versions()).sort((a, b) => order.indexOf(a.author.run ?? "") - order.indexOf(b.author.run ?? ""));
+    this.#show(
+      `\n${bold("Three agents, one workflow, one shared memory.")}\nNo key, no network: every answer is scripted (offline/demo).\n`,
+    );
+    const run = await this.#watched(await this.#workflows.start({ workflow: DEMO_NAME, input: DEMO_INPUT }));
+    const pool = run.pool ?? "";
+    const entries = await this.#versions(run);
     const blames = new Map<string, Blame>();
-    for (const { key, version } of entries) blames.set(`${key}@${version}`, await this.#pools.blame(DEMO_POOL, key, version));
-    const failed = ends.some(({ status, error }) => status !== "completed" || error !== null);
+    for (const { key, version } of entries) blames.set(`${key}@${version}`, await this.#pools.blame(pool, key, version));
+    const exit = run.status === "completed" ? 0 : 1;
     if (this.#options.json) {
-      const steps = ends.map(({ step, ...end }) => ({ ...step, ...end }));
+      const steps = inOrder(run).map((step) => ({ ...step, wrote: written(step, entries) }));
       const home = this.#options.keep ? { home: this.#home } : {};
-      print(JSON.stringify({ ok: !failed, steps, entries, blame: Object.fromEntries(blames), ...home }));
-      return failed ? 1 : 0;
+      print(JSON.stringify({ ok: exit === 0, ...run, steps, entries, blame: Object.fromEntries(blames), ...home }));
+      return exit;
     }
     this.#show(`\n${bold("Who wrote what, and from what")}\n${versionsTable(entries, blames, process.stdout.columns || COLUMNS)}\n`);
     const first = entries[0];
     const blame = first && blames.get(`${first.key}@${first.version}`);
     if (first && blame) this.#show(readersLine(first, blame));
-    this.#show(
-      dim(
-        `\n  ${ends.length} turns in ${((performance.now() - began) / 1000).toFixed(1)} s, all of it real: rows in a database, shown through the API.`,
-      ),
-    );
-    this.#show(this.#next());
-    return failed ? 1 : 0;
+    if (run.relay) this.#show(dim(`\n  ${relayInWords(run.relay).replace("; ", ";\n  ")}`));
+    const seconds = (((run.endedAt ?? run.createdAt) - run.createdAt) / 1000).toFixed(1);
+    this.#show(dim(`\n  ${run.steps.length} steps in ${seconds} s, all of it real: rows in a database, shown through the API.`));
+    this.#show(this.#next(run));
+    return exit;
   }
 
-  /** Whatever waits for nothing any more runs, side by side. After a failure nothing new begins. */
-  async #all(): Promise<StepEnd[]> {
-    const ends = new Map<string, StepEnd>();
-    const running = new Map<string, Promise<void>>();
-    const failed = (): boolean => [...ends.values()].some(({ error }) => error !== null);
-    for (;;) {
-      const ready = DEMO_STEPS.filter(({ id, needs }) => !ends.has(id) && !running.has(id) && needs.every((need) => ends.has(need)));
-      if (!failed())
-        for (const step of ready)
-          running.set(
-            step.id,
-            this.#one(step).then((end) => {
-              ends.set(step.id, end);
-              running.delete(step.id);
-            }),
-          );
-      if (running.size === 0) return DEMO_STEPS.flatMap(({ id }) => ends.get(id) ?? []);
-      await Promise.race(running.values());
-    }
-  }
-
-  async #one(step: DemoStep): Promise<StepEnd> {
-    this.#show(beginLine(step, this.#paint));
-    const message = { id: step.id, platform: "demo", chat: step.id, peer: step.id, chat_type: "dm" as const, agent: step.agent };
-    const { runId } = await this.#client.send({ ...message, text: demoMessage(step) });
-    const args = new Map<number, string>();
-    for await (const progress of this.#client.follow(runId)) {
-      if (progress.kind !== "done") {
-        const line = callLine(step, progress, args, this.#paint);
-        if (line !== undefined) this.#show(line);
-        continue;
+  /** A tree that changes in its place where somebody looks, else lines. */
+  async #watched(id: string): Promise<WorkflowRun> {
+    const drawn = process.stdout.isTTY === true && !this.#options.json ? progressOn(process.stdout) : null;
+    let last: WorkflowRun | undefined;
+    try {
+      for await (const run of this.#workflows.follow(id, this.#interrupted)) {
+        last = run;
+        drawn?.see(run);
+        if (drawn === null) await this.#tell(run);
       }
-      const end = await this.#ended(step, progress.run.id);
-      this.#show(endLine(end, this.#paint));
-      return end;
+    } finally {
+      drawn?.end();
     }
-    throw new Error("the stream of a run ended without its end");
+    return last ?? this.#workflows.read(id);
   }
 
-  /** From the journal of the run and from the pool, not from what the model says about itself. */
-  async #ended(step: DemoStep, runId: string): Promise<StepEnd> {
-    const { run, steps } = await new RunsClient(this.#client).steps(runId);
-    const answers = steps.flatMap((each) => (each.kind === "response" ? [each] : []));
-    const tokens = answers.reduce((sum, { usage }) => sum + (usage ? usage.inputTokens + usage.outputTokens : 0), 0);
-    const costUsd = answers.reduce((sum, { cost }) => sum + (cost ?? 0), 0) / 1e6;
-    const written = (await this.#versions()).filter(({ author }) => author.run === runId);
-    const missing = step.writes.filter((key) => !written.some((entry) => entry.key === key));
-    const problem = missing.length === 0 ? null : `did not write ${missing.join(", ")}`;
-    return {
-      step,
-      run: runId,
-      status: run.status,
-      ms: (run.endedAt ?? run.createdAt) - run.createdAt,
-      tokens,
-      costUsd,
-      wrote: written.map(({ key, version }) => `${key}@${version}`),
-      error: run.error?.message ?? problem,
-    };
+  async #tell(run: WorkflowRun): Promise<void> {
+    for (const step of inOrder(run)) {
+      const planned = DEMO_STEPS.find(({ id }) => id === step.id);
+      const begun = step.status === "running" || step.status === "completed" || step.status === "failed";
+      if (begun && planned) this.#once(`${step.id} begins`, beginLine(planned, this.#paint));
+      if (!isStepOver(step.status) || this.#told.has(`${step.id} ends`)) continue;
+      this.#once(`${step.id} ends`, endLine(step, written(step, await this.#versions(run)), this.#paint));
+    }
   }
 
-  async #versions(): Promise<Entry[]> {
-    const { entries: heads } = await this.#pools.entries(DEMO_POOL);
-    const histories = await Promise.all(heads.map(({ key }) => this.#pools.history(DEMO_POOL, key)));
-    return histories.flatMap(({ entries }) => entries);
+  #once(what: string, line: string): void {
+    if (this.#told.has(what)) return;
+    this.#told.add(what);
+    this.#show(line);
+  }
+
+  /** In the order of the plan, whoever was quicker of those that ran side by side. */
+  async #versions(run: WorkflowRun): Promise<Entry[]> {
+    const pool = run.pool ?? "";
+    const { entries: heads } = await this.#pools.entries(pool);
+    const histories = await Promise.all(heads.map(({ key }) => this.#pools.history(pool, key)));
+    const order = inOrder(run).map((step) => step.run);
+    return histories.flatMap(({ entries }) => entries).sort((a, b) => order.indexOf(a.author.run) - order.indexOf(b.author.run));
   }
 
   #show(text: string): void {
@@ -171,19 +150,29 @@ class Demo {
     else if (text.trim() !== "") say(text);
   }
 
-  #next(): string {
+  #next(run: WorkflowRun): string {
     const { bold } = this.#paint;
-    const at = `--home ${this.#home}`;
     const kept = [
-      [`guildhall start ${at}`, "the same house, to look around in"],
-      [`guildhall pool blame ${DEMO_POOL} draft ${at}`, "who wrote it, and from what"],
+      [`export GUILDHALL_HOME=${this.#home}`, ""],
+      [`guildhall workflow show ${run.id}`, "this run again"],
+      [`guildhall workflow run ${DEMO_NAME} --input shop=bakery`, "another one"],
+      ["guildhall start", "the same house, to look around in"],
+      [`guildhall pool blame ${run.pool} draft`, "who wrote it, and from what"],
     ];
     const commands = [
-      ["guildhall chat", "talk to an agent; with a key it is a real one"],
-      ["guildhall start", "the daemon, with its API on http://127.0.0.1:4270"],
       ...(this.#options.keep ? kept : [["guildhall demo --keep", "the same, and the house stays to look around in"]]),
+      ["guildhall init", "a house of your own, with a first workflow"],
+      ["guildhall chat", "talk to an agent; with a key it is a real one"],
       ["guildhall --help", "everything else"],
     ];
     return `\n${bold("Try next")}\n${table(commands.map(([command = "", does = ""]) => [`  ${command}`, does]))}\n`;
   }
+}
+
+function inOrder({ steps }: WorkflowRun): RunStepView[] {
+  return DEMO_STEPS.flatMap(({ id }) => steps.find((step) => step.id === id) ?? []);
+}
+
+function written(step: RunStepView, entries: readonly Entry[]): string[] {
+  return entries.filter(({ author }) => step.run !== null && author.run === step.run).map(({ key, version }) => `${key}@${version}`);
 }

@@ -12,7 +12,7 @@ import { onInterrupt } from "./interrupts.ts";
 import { type GlobalOptions, harmless, print, say, sayError } from "./terminal.ts";
 import { NO_PROGRESS, progressOn } from "./workflow-progress.ts";
 import { Reviews } from "./workflow-reviews.ts";
-import { endOf, outputsInWords } from "./workflow-words.ts";
+import { endOf, outputsInWords, reviewInWords } from "./workflow-words.ts";
 
 export interface RunOptions extends GlobalOptions {
   readonly input?: readonly string[];
@@ -127,9 +127,7 @@ function problemsOf(error: unknown): readonly Problem[] {
 }
 
 function sayWhatItWaitsFor({ id, steps }: WorkflowRun): void {
-  for (const step of steps)
-    if (step.status === "review")
-      say(`${harmless(step.id)} waits for a person: \`guildhall workflow approve ${id} ${step.id}\`, with --reject for no`);
+  for (const step of steps) if (step.status === "review") say(reviewInWords(id, step.id));
 }
 
 function detached(id: string, isPrivate: boolean): number {

@@ -113,7 +113,7 @@ export function wordsOf(run: WorkflowRun, step: RunStepView): string {
     case "running":
       return `${doesOf(step)}${triesOf(step)}`;
     case "review":
-      return `waits for a person: guildhall workflow approve ${run.id} ${step.id}`;
+      return "waits for a person's word";
     case "completed": {
       const taken = step.reused ? `from the run ${run.rerunOf?.id ?? "before"}` : "";
       const stale = step.stale?.length

@@ -22,6 +22,11 @@ export function endOf(run: WorkflowRun): string {
   return `${bold(harmless(run.name))} ${style(run.status)}${took}${used}; more with \`guildhall workflow show ${run.id}\``;
 }
 
+/** What somebody may do about a step that waits for a person. */
+export function reviewInWords(run: string, step: string): string {
+  return `${harmless(step)} waits for a person: guildhall workflow approve ${run} ${harmless(step)}, with --reject for no`;
+}
+
 /** The relay meter: what went through the shared memory, and what the same would have been through a parent. */
 export function relayInWords({ throughMemory, throughParent, saved }: Relay): string {
   const share = throughParent > 0 ? ` (${Math.round((saved / throughParent) * 100)} %)` : "";

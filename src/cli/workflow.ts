@@ -12,7 +12,7 @@ import { moment, span, table } from "./spans.ts";
 import { bold, type GlobalOptions, harmless, oneLine, paint, print, say } from "./terminal.ts";
 import { connected, followRun, startAndFollow, startOnly } from "./workflow-run.ts";
 import { treeOf, usageInWords } from "./workflow-tree.ts";
-import { outputsInWords, relayInWords } from "./workflow-words.ts";
+import { outputsInWords, relayInWords, reviewInWords } from "./workflow-words.ts";
 
 const COLUMNS = 80;
 const SHOWN_ARGUMENTS = 60;
@@ -142,6 +142,7 @@ function inWords(run: WorkflowRun): string {
     ...(run.pool === null ? [] : [row("memory", `guildhall pool list ${harmless(run.pool)}`)]),
     ...(run.usage === null ? [] : [row("usage", `${usageInWords(run.usage)}, ${run.usage.calls} answers of models`)]),
     ...(run.relay === null ? [] : [row("relay", relayInWords(run.relay))]),
+    ...run.steps.flatMap(({ id, status }) => (status === "review" ? [row("review", reviewInWords(run.id, id))] : [])),
     ...(run.error === null ? [] : [row("error", red(`${harmless(run.error.message)} [${harmless(run.error.code)}]`))]),
     ...run.steps.flatMap(({ id, error, run: turn }) => (error === null ? [] : [row(harmless(id), errorOf(error, turn))])),
     ...(outputs === "" ? [] : ["", outputs]),
