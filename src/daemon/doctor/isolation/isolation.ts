@@ -44,9 +44,9 @@ export interface IsolationReport {
 const PAIRS_PER_AGENT = 30;
 /** A pair takes half a second or more: so many in all, or as many as there are agents. */
 const MAX_PAIRS = 250;
-const SESSION_KINDS = ["session", "name of its session", "name of its run"];
+const SESSION_KINDS = ["session", "name of its session", "name of its run", "task", "name of its task"];
 /** By each of these an agent must find what is its own, or the refusals of others prove nothing. */
-const SEEING = ["files", "programs", "runs", "sessions", "pools", "mail", "memory", "proposals", "idempotency", "mcp", "prompts"];
+const SEEING = ["files", "programs", "runs", "sessions", "tasks", "pools", "mail", "memory", "proposals", "idempotency", "mcp", "prompts"];
 
 /** Every agent against every other, on a copy in which nothing is real. Starts a daemon of its own and leaves nothing behind. */
 export async function testIsolation(where: Whereabouts, tell: (done: number, of: number) => void = () => {}): Promise<IsolationReport> {
@@ -118,15 +118,14 @@ export async function testIsolation(where: Whereabouts, tell: (done: number, of:
     pairs: reports,
     blind,
     possiblePairs: scratch.agents.length * (scratch.agents.length - 1),
-    noneInThisVersion: ["tasks", "workflow runs", "schedules"],
+    noneInThisVersion: ["workflow runs", "schedules"],
   };
 }
 
-/** Its conversations may be read where the operator said so; everything else in the answer is judged as ever. */
+/** Its conversations and tasks may be read where the operator said so; everything else in the answer is judged as ever. */
 function permittedBySees(attempt: Attempt): Attempt {
-  return attempt.kind === "sessions" && attempt.outcome === "accepted"
-    ? { ...attempt, outcome: "own", detail: `${attempt.detail}, by \`sees\`` }
-    : attempt;
+  const permitted = attempt.kind === "sessions" || attempt.way.startsWith("GET /api/tasks") || attempt.way === "tool task_check";
+  return permitted && attempt.outcome === "accepted" ? { ...attempt, outcome: "own", detail: `${attempt.detail}, by \`sees\`` } : attempt;
 }
 
 /** The kinds by which an agent that tries the same on itself does get at something. After all else: it undoes what was planted. */

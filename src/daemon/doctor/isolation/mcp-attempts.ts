@@ -1,10 +1,10 @@
 import { type Attempt, judge, type Reply } from "./attempt.ts";
 import type { Canaries } from "./canaries.ts";
 import { callMcp, inSession, resultIn } from "./mcp-connection.ts";
-import type { Tenant } from "./plant.ts";
+import { type Tenant, WORD } from "./plant.ts";
 
 /** Tools that agents may call for themselves; all others name something of the victim's, and must refuse. */
-const COMMON = ["whoami", "claims_list", "claim", "mail_send", "mail_read", "propose", "context_list"];
+const COMMON = ["whoami", "claims_list", "claim", "mail_send", "mail_read", "propose", "context_list", "task_open", "task_search"];
 
 type Arguments = (victim: Tenant, attacker: Tenant) => Record<string, unknown>;
 
@@ -25,6 +25,10 @@ const TOOLS: Readonly<Record<string, Arguments>> = {
   mail_nack: ({ mailId, mailFence }) => ({ id: mailId, fence: mailFence }),
   propose: ({ pool, entryKey }, { id }) => ({ subject: "x", electorate: [id], rule: "all", writes: [{ pool, key: entryKey, value: "x" }] }),
   vote: ({ proposalId, proposalHash }) => ({ id: proposalId, vote: "veto", hash: proposalHash }),
+  task_open: ({ id }) => ({ agent: id, goal: "x" }),
+  task_check: ({ taskId }) => ({ id: taskId }),
+  task_cancel: ({ taskId }) => ({ id: taskId }),
+  task_search: () => ({ query: WORD }),
   proposal_check: ({ proposalId }) => ({ id: proposalId }),
 };
 

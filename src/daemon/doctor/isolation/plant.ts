@@ -36,6 +36,7 @@ export interface Tenant {
   readonly proposalHash: string;
   readonly approvalId: string;
   readonly noteId: string;
+  readonly taskId: string;
   readonly tokenId: string;
   readonly claim: { readonly resource: string; readonly fence: number };
   readonly mcpSession: string;
@@ -58,6 +59,8 @@ export interface PlantParts {
 
 /** Where all agents are spoken to alike: only the agent tells their sessions apart. */
 export const PLACE: Place = { platform: "isolation", account: "default", chat: "same-chat", topic: null };
+/** It ends sooner; what came of it is to be searched through too. */
+const TASK_MS = 10_000;
 const SAME_PLACE = { platform: "isolation", chat: "same-chat", peer: "same-peer", chat_type: "dm" };
 
 export async function ask(operator: Actor, agent: string, id: string, text: string): Promise<{ runId: string; sessionKey: string }> {
@@ -118,6 +121,11 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
     ttl_ms: 3_600_000,
   });
   const noteId = await plantNote(parts, id, canaries);
+  const task = await actor.must<{ id: string }>("POST", "/api/tasks", {
+    agent: id,
+    goal: `${WORD} ${canaries.of("task")}`,
+    wait_ms: TASK_MS,
+  });
   const names = {
     run: runId,
     session: sessionKey,
@@ -126,6 +134,7 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
     proposal: proposal.id,
     approval: approvalId,
     note: noteId,
+    task: task.id,
     token: created.id,
   };
   for (const [kind, name] of Object.entries(names)) canaries.name(`name of its ${kind}`, name);
@@ -147,6 +156,7 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
     proposalHash: proposal.hash,
     approvalId,
     noteId,
+    taskId: task.id,
     tokenId: created.id,
     claim: { resource: claim.resource, fence: claim.fence },
     mcpSession: await openMcp(actor),

@@ -22,6 +22,12 @@ const BY_ROOM: Readonly<Record<string, Values>> = {
   mail: { id: ({ mailId, waitingMailId }) => [mailId, waitingMailId], before: () => ["1000000000"] },
   proposals: { id: ({ proposalId }) => [proposalId], before: ({ proposalId }) => [proposalId] },
   approvals: { id: ({ approvalId }) => [approvalId] },
+  tasks: {
+    id: ({ taskId }) => [taskId, taskId.slice(0, 18)],
+    below: ({ taskId }) => [taskId],
+    before: () => ["zzzzzzzzzzzzzzzzzzzz"],
+    q: ({ id, taskId }) => [WORD, `${WORD} ${id}`, taskId, taskId.slice(0, 8)],
+  },
   memory: { id: ({ noteId }) => [noteId], before: () => ["zzzzzzzzzzzzzzzzzzzz"] },
   tokens: { id: ({ tokenId }) => [tokenId] },
   agents: { id: ({ id }) => [id] },
@@ -88,6 +94,10 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "GET /api/usage": COMMON,
   "GET /api/sessions": COMMON,
   "GET /api/sessions/search": COMMON,
+  "GET /api/tasks": COMMON,
+  "GET /api/tasks/search": COMMON,
+  // Where the operator lets it delegate to the victim, it may.
+  "POST /api/tasks": { common: true, bodies: ({ id }) => [{ agent: id, goal: "x" }] },
   "GET /api/memory": COMMON,
   "GET /api/claims": COMMON,
   "GET /api/mail": COMMON,
