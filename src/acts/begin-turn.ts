@@ -1,6 +1,9 @@
 import type { Caller } from "../kernel/caller.ts";
 import { keepContext, type StoredContext } from "../records/journal/contexts.ts";
 import { type RunInput, startRun } from "../records/sessions/runs.ts";
+import type { StoredTask } from "../records/tasks/task-rows.ts";
+import { beginStep } from "../records/workflows/workflow-step-rows.ts";
+import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
 import type { ClaimedWork } from "../store/work-queue.ts";
 import { openMailIn, withMail } from "./open-mail.ts";
@@ -21,7 +24,14 @@ export interface Begun {
 }
 
 /** Says that the turn runs, opens what has come for its agent, and keeps what its model is told. */
-export async function beginTurn(store: Store, item: ClaimedWork, run: RunInput, model: string, fresh: FreshContext | null): Promise<Begun> {
+export async function beginTurn(
+  store: Store,
+  item: ClaimedWork,
+  run: RunInput,
+  model: string,
+  fresh: FreshContext | null,
+  task: Pick<StoredTask, "kind" | "workflow" | "step"> | null = null,
+): Promise<Begun> {
   return store.transact(
     "begin turn",
     async (tx) => {
@@ -37,8 +47,22 @@ export async function beginTurn(store: Store, item: ClaimedWork, run: RunInput, 
         causedBy: (item.payload as TurnPayload).causedBy,
         data: { attempt: item.attempt, model },
       });
+      if (task?.kind === "step") await beginStepIn(store, tx, run, task, started as number);
       return { cause: started as number, context };
     },
     "locked",
   );
+}
+
+/** Taken up again by another attempt, it runs already. */
+async function beginStepIn(
+  store: Store,
+  tx: Tx,
+  run: RunInput,
+  { workflow, step }: Pick<StoredTask, "workflow" | "step">,
+  causedBy: number,
+): Promise<void> {
+  if (workflow === null || step === null || !(await beginStep(tx, workflow, step, run.id))) return;
+  const data = { step, run: run.id, agent: run.agent };
+  await store.ledger.append(tx, { type: "step.started", actor: run.agent, subject: ["workflow", workflow], causedBy, data });
 }

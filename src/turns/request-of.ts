@@ -99,7 +99,11 @@ function summaryMessage(summary: string): ModelMessage {
 
 export function messagesOf(step: Step, short = false): ModelMessage[] {
   if (step.kind === "compacted") return [];
-  if (step.kind === "steered") return step.said.map(({ from, text }) => ({ role: "user", text: `[while you work, from ${from}] ${text}` }));
+  if (step.kind === "steered")
+    return step.said.map(({ from, text, gateway }) => ({
+      role: "user",
+      text: gateway ? `[from the gateway] ${text}` : `[while you work, from ${from}] ${text}`,
+    }));
   const { text, opaque } = step.response;
   const calls = short ? step.response.calls.map(shortCall) : step.response.calls;
   const said: ModelMessage = { role: "assistant", text, calls, ...(opaque === undefined ? {} : { opaque }) };

@@ -14,6 +14,7 @@ import { readContext } from "../../src/records/journal/contexts.ts";
 import { labelsOfRuns } from "../../src/records/journal/run-labels.ts";
 import { Mailbox } from "../../src/records/mailbox/mailbox.ts";
 import { Memory } from "../../src/records/memory/memory.ts";
+import { Pools } from "../../src/records/pools/pools.ts";
 import { readRun } from "../../src/records/sessions/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { toldAt } from "../../src/turns/told-at.ts";
@@ -38,6 +39,7 @@ describe.each(PLACES)("what a turn is told, on %s", (_name, makePlace) => {
       newId,
       personalities: new Personalities(house.folder),
       skills: new Skills(house.folder),
+      pools: new Pools(store),
       memory: new Memory(store, newId),
     });
   });

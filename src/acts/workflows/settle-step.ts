@@ -22,6 +22,8 @@ import { definitionOf, startAgainIn } from "./start-step.ts";
 /** How the turn of a step has ended, beside what is known of every task. */
 export type StepRunEnd = TaskRunEnd & {
   /** What it had read was changed: it is done again (`rerun`), or was let pass (`warn`). */
+  /** Trying again cannot help. */
+  readonly final?: boolean;
   readonly stale?: { readonly reads: readonly StaleNote[]; readonly again: boolean } | undefined;
 };
 
@@ -89,7 +91,7 @@ async function isTriedAgain(
   const isStale = end.stale?.again === true;
   // Those that were done again because something had changed are nobody's failure, and do not count.
   const failures = row.attempts - row.staleReruns;
-  const isFailure = end.status === "failed" && failures < (retry?.attempts ?? 1);
+  const isFailure = end.status === "failed" && !end.final && failures < (retry?.attempts ?? 1);
   if (!isStale && !isFailure) return false;
   const delayMs = isStale || !retry ? 0 : delayOf(retry, failures);
   const said = isStale

@@ -3,6 +3,7 @@ import type { CallParts } from "../../abilities/tools/settle-call.ts";
 import type { Tool } from "../../abilities/tools/tool.ts";
 import type { Toolbox } from "../../abilities/tools/toolbox.ts";
 import type { FreshContext } from "../../acts/begin-turn.ts";
+import type { ReplyParts } from "../../acts/send-reply.ts";
 import type { TaskParts } from "../../acts/tasks/task-parts.ts";
 import type { TurnJournal } from "../../acts/turn-journal.ts";
 import { agentIn } from "../../acts/turn-mail.ts";
@@ -22,7 +23,7 @@ import { labelsOfRuns } from "../../records/journal/run-labels.ts";
 import { readSteps, type Step } from "../../records/journal/steps.ts";
 import { readSummaryState } from "../../records/journal/summaries.ts";
 import { isByItself, type RunInput } from "../../records/sessions/runs.ts";
-import { readTask } from "../../records/tasks/task-rows.ts";
+import { readTask, type StoredTask } from "../../records/tasks/task-rows.ts";
 import { isLimited } from "../../records/usage/budgets.ts";
 import { estimateOf } from "../../records/usage/estimate.ts";
 import type { Budget } from "../../records/usage/limits.ts";
@@ -33,7 +34,7 @@ import { boundsOf, type History, historyOf, NO_HISTORY, newestHistory } from "..
 import { type ContextSources, offersOf, openingOf, partsOf, type TurnFacts } from "../../turns/open-turn.ts";
 import type { Turn } from "../../turns/run-turn.ts";
 
-export interface TurnParts extends Omit<CallParts, "policy">, TaskParts {
+export interface TurnParts extends Omit<CallParts, "policy">, TaskParts, ReplyParts {
   readonly agents: AgentRegistry;
   readonly models: Models;
   readonly toolbox: Toolbox;
@@ -48,6 +49,7 @@ export interface TurnParts extends Omit<CallParts, "policy">, TaskParts {
 
 export interface PreparedTurn {
   readonly run: RunInput;
+  readonly task: StoredTask | null;
   readonly model: Model;
   /** Before whom a question about a call is put. */
   readonly askedOf: string;
@@ -75,12 +77,13 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
     ? { context: kept, history: await historyOf(store.read, run, kept) }
     : await contextOf(parts, facts, tools, model, kept);
   const done = await readSteps(store.read, run.id);
-  const caller = agentIn(run, agent.roles, task?.step ?? null);
+  const caller = agentIn(run, agent.roles, task?.step ?? null, task?.spec.scope?.pool);
   const callParts: CallParts = { clock: parts.clock, redaction: parts.redaction, spill: parts.spill, policy };
   const emit: Turn["emit"] = (chunk) => parts.live.publish(run.id, chunk);
   const priceOf: Turn["priceOf"] = (name) => parts.models.priceOf?.(name) ?? null;
   return {
     run,
+    task,
     model,
     askedOf: askedOf(run, revision),
     // Whoever may not read mail is not told of it; a conversation that came with the message would forget it; a task is about itself alone.

@@ -9,8 +9,10 @@ import type { TurnPayload } from "../../acts/work-kinds.ts";
 import { OWN_HOUSE } from "../../contract/wire.ts";
 import { asFailure, Failure, isFailure } from "../../kernel/failure.ts";
 import { firstOf } from "../../kernel/first-of.ts";
+import type { Label } from "../../kernel/label.ts";
 import { standstillOf } from "../../records/agents/standstill.ts";
 import type { StoredContext } from "../../records/journal/contexts.ts";
+import type { Step } from "../../records/journal/steps.ts";
 import { type RunInput, readRunInput } from "../../records/sessions/runs.ts";
 import type { ClaimedWork } from "../../store/work-queue.ts";
 import { runTurn, type Turn, type TurnEnd } from "../../turns/run-turn.ts";
@@ -40,14 +42,17 @@ export function takeTurn(parts: TurnParts): Handler {
     try {
       if (standstill) throw standstill.failure;
       const prepared = await prepareTurn(parts, run, revision, signal);
-      const begun = await beginTurn(store, item, run, prepared.model.name, prepared.fresh);
+      const begun = await beginTurn(store, item, run, prepared.model.name, prepared.fresh, prepared.task);
       cause = begun.cause;
       reached("turn.begun");
       const journal = new TurnJournal(parts, item, run, cause);
       const { turn, context } = prepared.turnOf(begun.context, journal);
-      const end = isForNothing(run, context, turn) ? NOTHING_NEW : await runTurn(turn);
-      signal.throwIfAborted();
-      await settle(parts, item, prepared, journal, end.kind === "answered" ? { ...end, context } : end, cause);
+      let done: readonly Step[] | null = turn.done;
+      while (done !== null) {
+        const end = isForNothing(run, context, turn) ? NOTHING_NEW : await runTurn({ ...turn, done });
+        signal.throwIfAborted();
+        done = await settle(parts, item, prepared, journal, end.kind === "answered" ? { ...end, context } : end, turn.calls.labels, cause);
+      }
     } catch (error) {
       // Handed back, taken over or stopped: somebody else has the last word, and this one has nothing more to say.
       if (lost.aborted || stopped.aborted || isFailure(error, "fence.stale")) return;
@@ -56,7 +61,7 @@ export function takeTurn(parts: TurnParts): Handler {
         : most < parts.turnMs
           ? new Failure("task.timed_out", "the task did not end in its time", { cause: error })
           : new Failure("turn.too_long", `the turn did not end within ${parts.turnMs / 1000} s`, { cause: error });
-      await failTurn(parts, item, run, failure, cause);
+      if ((await failTurn(parts, item, run, failure, cause)) === "failed" && run.task !== null) reached("task.closed");
     } finally {
       ending.over();
       silent();
@@ -72,20 +77,26 @@ function isForNothing({ address }: RunInput, { mail }: StoredContext, { done }: 
 
 const NOTHING_NEW: TurnEnd = { kind: "answered", text: "There is no new mail.", steps: [], last: null, calls: [] };
 
+/** Answers what the turn goes on from; null: it is over, or waits. */
 async function settle(
   parts: TurnParts,
   item: ClaimedWork,
   { run, askedOf }: PreparedTurn,
   journal: TurnJournal,
   end: TurnEnd & { readonly context?: StoredContext },
+  labels: Set<Label>,
   cause: number,
-): Promise<void> {
+): Promise<readonly Step[] | null> {
   if (end.kind === "waits") {
     const approvals = await waitTurn(parts, item, run, end, askedOf, cause);
     for (const [index, { call }] of end.asked.entries())
       parts.live.publish(run.id, { kind: "asks", approval: approvals[index] as string, tool: call.tool, shown: call.args });
-    return;
+    return null;
   }
   parts.reached("turn.answered");
-  await commitTurn({ ...parts, journal }, item, run, end, cause);
+  const back = await commitTurn({ ...parts, journal }, item, run, { ...end, labels }, cause);
+  if (back === null) return null;
+  for (const label of back.labels) labels.add(label);
+  parts.live.publish(run.id, { kind: "note", text: "its answer is not what was asked for: it goes on" });
+  return back.steps;
 }

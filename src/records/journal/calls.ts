@@ -96,6 +96,14 @@ export async function endCall(
   return changed > 0;
 }
 
+/** Whether the turn made a call that must never be made twice; one that was refused was not made. */
+export async function madeUnsafeCall(reads: Reads, runId: string): Promise<boolean> {
+  const row =
+    await reads.get`select 1 from tool_calls where run_id = ${runId} and effect = 'unsafe' and state in ('intended', 'done', 'unknown')
+    limit 1`;
+  return row !== undefined;
+}
+
 export async function readCalls(reads: Reads, runId: string): Promise<CallRecord[]> {
   return readCallsOf(reads, [runId]);
 }

@@ -25,6 +25,8 @@ export interface Steered {
   readonly from: string;
   readonly text: string;
   readonly run: string | null;
+  /** The gateway itself speaks, about the answer that came before. */
+  readonly gateway?: "answer" | "stale";
   /** To be acked with the turn's commit. */
   readonly mail?: readonly { readonly id: string; readonly fence: number }[];
 }

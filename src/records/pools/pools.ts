@@ -2,6 +2,7 @@ import type {
   Blame,
   Difference,
   Entry,
+  EntryHead,
   EntryHistory,
   EntryList,
   EntryReader,
@@ -24,12 +25,21 @@ import { endorseVersion } from "./endorse.ts";
 import { type Freshness, freshness, lastReads, type ProposedWrite, refuseStale } from "./freshness.ts";
 import { currentVersions, hasReadExternal, heldVersions, refuseWriter, seenVersions } from "./pins.ts";
 import { EntryReads, type PageOptions, type ReadOptions } from "./read-entries.ts";
-import { isRecorded, type ReadLog, recordReads, type SeenVersion } from "./read-log.ts";
+import { isRecorded, ReadLog, recordReads, type SeenVersion } from "./read-log.ts";
 import { ReadRecorder } from "./read-recorder.ts";
 import { PoolRegistry, RUN_POOL } from "./registry.ts";
 import { type Retraction, retractVersion } from "./retract.ts";
 import { largestValue } from "./rules.ts";
-import { type CurrentValue, currentValues, formsOf, type KeyForm, type Replaced, whatIsReplaced, writtenKeys } from "./step-memory.ts";
+import {
+  type CurrentValue,
+  currentHeads,
+  currentValues,
+  formsOf,
+  type KeyForm,
+  type Replaced,
+  whatIsReplaced,
+  writtenKeys,
+} from "./step-memory.ts";
 import { sweepExpired, sweepRemoved } from "./sweep.ts";
 import { takeOverEntries } from "./take-over.ts";
 import { readUsage } from "./usage.ts";
@@ -120,6 +130,18 @@ export class Pools {
     return this.#entries.read(caller, pool, key, options);
   }
 
+  /** Several at once, recorded together. Keys without an entry are not in it. */
+  async readAll(caller: Caller, pool: string, keys: readonly string[]): Promise<ReadonlyMap<string, Entry>> {
+    const log = new ReadLog();
+    const found = new Map<string, Entry>();
+    for (const key of keys) {
+      const entry = await this.#entries.read(caller, pool, key, { reads: log });
+      if (entry) found.set(key, entry);
+    }
+    if (isRecorded(caller)) await this.#store.transact("record reads", (tx) => log.flushIn(tx, caller), "locked");
+    return found;
+  }
+
   /** The version a reader would see (0: none), and those that are no news to this caller in its run. Records no read. */
   async versions(caller: Caller, pool: string, key: string): Promise<{ readonly current: number; readonly seen: readonly number[] }> {
     const reads = this.#store.read;
@@ -148,6 +170,12 @@ export class Pools {
 
   listEntries(caller: Caller, pool: string, options?: PageOptions): Promise<EntryList> {
     return this.#entries.list(caller, pool, options);
+  }
+
+  /** Of these keys, those that there are entries of for this caller, without their values. */
+  async currentHeads(caller: Caller, pool: string, keys: readonly string[]): Promise<EntryHead[]> {
+    const readable = await this.readable(caller, pool, keys);
+    return currentHeads(this.#store.read, pool, readable);
   }
 
   history(caller: Caller, pool: string, key: string, options?: Parameters<EntryReads["history"]>[3]): Promise<EntryHistory> {

@@ -1,10 +1,11 @@
+import type { EntryHead } from "../../contract/pools.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
 import { list } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { fullValue } from "./freshness.ts";
 import type { PoolRegistry } from "./registry.ts";
-import { VERSION_COLUMNS, type VersionRow } from "./version-rows.ts";
+import { headOf, LINEAGE_COLUMNS, VERSION_COLUMNS, type VersionRow } from "./version-rows.ts";
 
 /** A current entry, as the gateway itself sees it. */
 export interface CurrentValue {
@@ -30,6 +31,13 @@ export async function currentValues(store: Store, reads: Reads, pool: string, ke
       author: row.agent,
     });
   return values;
+}
+
+export async function currentHeads(reads: Reads, pool: string, keys: readonly string[]): Promise<EntryHead[]> {
+  const rows = await reads.all<VersionRow>`select ${LINEAGE_COLUMNS} from pool_keys h
+    join pool_versions v on v.pool = h.pool and v.key = h.key and v.version = h.current_version
+    where h.pool = ${pool} and h.key in ${list(keys)} and (h.expires_at is null or h.expires_at > now_ms()) order by h.key`;
+  return rows.map(headOf);
 }
 
 /** Those of the keys that the caller has written in its run. */

@@ -1,13 +1,16 @@
 import { z } from "zod";
+import { versionsToReplace } from "../../../acts/workflows/own-versions.ts";
 import { type Entry, type EntryHead, entryKey } from "../../../contract/pools.ts";
 import { duration, text } from "../../../contract/text.ts";
+import type { Caller } from "../../../kernel/caller.ts";
 import { type Failure, isFailure } from "../../../kernel/failure.ts";
 import type { Label } from "../../../kernel/label.ts";
-import { noEntry } from "../../../records/pools/access.ts";
+import { type Grant, noEntry, refuseUndeclared } from "../../../records/pools/access.ts";
 import type { Pools } from "../../../records/pools/pools.ts";
+import type { Tx } from "../../../store/engine.ts";
 import type { Store } from "../../../store/store.ts";
-import { defineTool, type Tool, type ToolOutcome } from "../tool.ts";
-import { choosePool } from "./choose-pool.ts";
+import { type CallContext, defineTool, type Tool, type ToolOutcome } from "../tool.ts";
+import { choosePool, grantOf } from "./choose-pool.ts";
 
 const MAX_WAIT_S = 60;
 const POLL_MS = 500;
@@ -36,7 +39,7 @@ export function contextTools({ store, pools }: ContextToolParts): Tool[] {
       effect: "pure",
       run: async ({ key: entry, version, full, pool: named }, context) => {
         const name = await choosePool(pools, context, named, "read");
-        const found = await pools.read(context.caller, name, entry, { version, full });
+        const found = await pools.read(context.caller, name, entry, { version, full, ...grantOf(context) });
         if (!found) throw noEntry(name, entry);
         return { output: told(found), labels: labelsOf([found]) };
       },
@@ -61,15 +64,18 @@ export function contextTools({ store, pools }: ContextToolParts): Tool[] {
       runIn: async (tx, { key: entry, value, if_version: ifVersion, note, ttl, pool: named }, context) => {
         const { caller, labels } = context;
         const name = await choosePool(pools, context, named, "write", tx);
+        const { grant } = grantOf(context);
+        const own = ifVersion === undefined && grant ? await ownVersion(pools, tx, context, name, entry) : undefined;
         const write = {
           key: entry,
           value,
+          ...(own === undefined ? {} : { ifVersion: own }),
           ...(ifVersion === undefined ? {} : { ifVersion: ifVersion === 0 ? null : ifVersion }),
           ...(note === undefined ? {} : { note }),
           ...(ttl === undefined ? {} : { ttlMs: ttl }),
         };
         try {
-          const [written] = await pools.writeIn(tx, caller, name, [write], { external: labels.has("external") });
+          const [written] = await pools.writeIn(tx, caller, name, [write], { external: labels.has("external"), ...grantOf(context) });
           return writtenOutcome(written as Entry, value);
         } catch (error) {
           const conflict = await pools.conflictIn(tx, caller, error);
@@ -89,9 +95,13 @@ export function contextTools({ store, pools }: ContextToolParts): Tool[] {
       }),
       effect: "pure",
       run: async ({ prefix, after, limit, pool: named }, context) => {
-        const known = (await pools.list(context.caller)).map(({ name, writable }) => ({ name, writable }));
-        const name = named ?? (known.length === 1 ? known[0]?.name : undefined);
+        const { grant } = grantOf(context);
+        const only = grant && (await choosePool(pools, context, named, "read"));
+        const all = (await pools.list(context.caller)).map(({ name, writable }) => ({ name, writable }));
+        const known = all.filter(({ name }) => only === undefined || name === only);
+        const name = only ?? named ?? (known.length === 1 ? known[0]?.name : undefined);
         if (name === undefined) return { output: { pools: known } };
+        if (grant) return declaredOutcome(pools, context.caller, name, grant);
         const { entries, next } = await pools.listEntries(context.caller, name, { prefix, after, limit });
         // A key, too, is words of whoever chose it.
         return { output: { pools: known, pool: name, entries: entries.map(headOf), next }, labels: labelsOf(entries) };
@@ -113,6 +123,7 @@ export function contextTools({ store, pools }: ContextToolParts): Tool[] {
       run: async ({ key: entry, after_version: given, wait_s: waitS, pool: named }, context) => {
         const { caller, signal } = context;
         const name = await choosePool(pools, context, named, "read");
+        refuseUndeclared(grantOf(context).grant, "reads", entry);
         const until = performance.now() + waitS * 1_000;
         let known = given === undefined ? undefined : [given];
         while (true) {
@@ -128,6 +139,26 @@ export function contextTools({ store, pools }: ContextToolParts): Tool[] {
       },
     }),
   ];
+}
+
+/** What a task may see: the keys that it has declared, whether or not there is something. */
+async function declaredOutcome(pools: Pools, caller: Caller, name: string, { reads, writes }: Grant): Promise<ToolOutcome> {
+  const keys = [...new Set([...reads, ...writes])];
+  const versions = await pools.currentHeads(caller, name, keys);
+  return {
+    output: { pool: name, reads, writes, entries: versions.map(headOf) },
+    labels: labelsOf(versions),
+  };
+}
+
+/** What an earlier attempt of the same step has written may be replaced without saying so. */
+async function ownVersion(pools: Pools, tx: Tx, { caller, task }: CallContext, name: string, key: string): Promise<number | undefined> {
+  const replaced = await pools.whatIsReplacedIn(tx, caller, name, [key]);
+  const found = replaced.get(key);
+  if (!task || !found || found.run === null || found.run === caller.run) return undefined;
+  // What was only read is no leave to replace it: here the model can say so itself.
+  const versions = await versionsToReplace(tx, task, new Map([[key, { ...found, read: null }]]));
+  return versions.get(key);
 }
 
 async function changedOutcome(pools: Pools, caller: Parameters<Pools["read"]>[0], name: string, key: string): Promise<ToolOutcome> {
