@@ -19,6 +19,7 @@ import { SESSION_BUGS } from "./session-bugs.ts";
 import { SETTINGS_BUGS } from "./settings-bugs.ts";
 import { TENANT_BUGS } from "./tenant-bugs.ts";
 import { TURN_BUGS } from "./turn-bugs.ts";
+import { WORKFLOW_API_BUGS } from "./workflow-api-bugs.ts";
 import { WORKSPACE_BUGS } from "./workspace-bugs.ts";
 
 /** One bug as somebody could have written it, and the unmodified tests that must notice. */
@@ -252,6 +253,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...TURN_BUGS,
   ...CONTEXT_BUGS,
   ...BUDGET_BUGS,
+  ...WORKFLOW_API_BUGS,
   ...WORKSPACE_BUGS,
   ...SANDBOX_BUGS,
   ...DOCTOR_BUGS,
