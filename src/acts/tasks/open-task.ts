@@ -93,14 +93,14 @@ export async function openTasksIn(
   }
   const fresh: string[] = [];
   for (const task of wanted) {
-    const id = await openOne(parts, tx, task, above);
+    const { id, isNew } = await openOne(parts, tx, task, above);
     known.set(task, id);
-    fresh.push(id);
+    if (isNew) fresh.push(id);
   }
   return { ids: tasks.map((task) => known.get(task) as string), fresh };
 }
 
-async function openOne(parts: TaskParts, tx: Tx, task: TaskToOpen, above: Above): Promise<string> {
+async function openOne(parts: TaskParts, tx: Tx, task: TaskToOpen, above: Above): Promise<{ readonly id: string; readonly isNew: boolean }> {
   const { store, newId, agents } = parts;
   const { agent, from, goal, kind, parent } = task;
   const { current } = agents;
@@ -130,7 +130,12 @@ async function openOne(parts: TaskParts, tx: Tx, task: TaskToOpen, above: Above)
     timeoutMs: task.timeoutMs ?? null,
     idempotencyKey: task.idempotencyKey ?? null,
   };
-  if (!(await addTask(store, tx, row))) return ((await readTaskByKey(tx, from, task.idempotencyKey as string)) as StoredTask).id;
+  if (!(await addTask(store, tx, row))) {
+    // Somebody was faster, a moment ago.
+    const before = (await readTaskByKey(tx, from, task.idempotencyKey as string)) as StoredTask;
+    if (row.waiter !== null) await alsoWait(store, tx, before.id, row.waiter);
+    return { id: before.id, isNew: false };
+  }
   const data = { kind, agent, parent: row.parent, run: row.parentRun, depth: row.depth };
   const [opened] = await store.ledger.append(tx, {
     type: "task.opened",
@@ -141,7 +146,7 @@ async function openOne(parts: TaskParts, tx: Tx, task: TaskToOpen, above: Above)
   });
   if (kind === "remote") {
     await startRemoteTaskIn(parts, tx, { id, agent, from, spec }, opened as number);
-    return id;
+    return { id, isNew: true };
   }
   await startTaskRunIn(
     parts,
@@ -153,7 +158,7 @@ async function openOne(parts: TaskParts, tx: Tx, task: TaskToOpen, above: Above)
       causedBy: opened as number,
     },
   );
-  return id;
+  return { id, isNew: true };
 }
 
 export async function tellRefusalIn(

@@ -105,6 +105,10 @@ describe("agent_delegate", () => {
     expect(call("agent_delegate", { agent: "coder", goal: "x" }).verdict).toBe("allow");
   });
 
+  test("goes to one that rests: it takes it up later", () => {
+    expect(call("agent_delegate", { agent: "resting", goal: "x" }).verdict).toBe("allow");
+  });
+
   test("goes to nobody else, whether or not there is such an agent", () => {
     const answer = (agent: string) => call("agent_delegate", { agent }).because.replaceAll(agent, "X");
     expect(answer("secretive")).toBe(answer("imaginary"));
@@ -142,7 +146,6 @@ describe("agent_delegate", () => {
   });
 
   test.each<[string, unknown, string]>([
-    ["one that rests", "resting", "agent resting is paused"],
     ["one that is gone", "vanished", 'there is no agent "vanished"'],
     ["no name", undefined, "`agent` must name an agent"],
     ["a number", 7, "`agent` must name an agent"],

@@ -64,6 +64,12 @@ export class Policy {
     return { because: `agent ${agent} is ${state}${this.at(line)}`, fix: `guildhall agents resume ${agent}`, line };
   }
 
+  /** It stands still, and goes on where it was. */
+  isPaused(agent: string): boolean {
+    const { config, quarantined } = this.source;
+    return !quarantined.has(agent) && Object.hasOwn(config.agents, agent) && config.agents[agent]?.state === "paused";
+  }
+
   /** How `to` acts for `from`; null: `from` may not delegate to it. An agent that stands still gives nobody rights. */
   rightsOn(from: string, to: string): "narrowed" | "own" | null {
     if (this.standstillOf(from)) return null;

@@ -1,3 +1,4 @@
+import { peerIn } from "../../contract/a2a.ts";
 import { agentId } from "../../contract/config.ts";
 import { TOOL_GROUPS } from "../../contract/tools.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
@@ -61,7 +62,8 @@ export function argumentRefusal(
 /** The same answer for an agent that is not listed and for one that does not exist: a model learns no names by asking. */
 function delegateRefusal(from: string, to: string, current: Policy): Refusal | null {
   const delegates = current.delegatesOf(from);
-  if (delegates.includes(to)) return stateRefusal(to, current);
+  // One that pauses takes up later what it is asked; how one elsewhere stands is that house's to say.
+  if (delegates.includes(to)) return peerIn(to) !== null || current.isPaused(to) ? null : stateRefusal(to, current);
   const path = `agents.${from}.subagents.agents`;
   const line = current.lineOf("agents", from, "subagents", "agents");
   const couldBe = agentId.safeParse(to).success;
