@@ -11,11 +11,6 @@ export const a2aConfig = z.strictObject({
     .union([z.literal("*"), z.array(z.string()).max(1_000)])
     .transform((written): readonly string[] => (written === "*" ? ["*"] : written))
     .default([]),
-  /** Guests (`guest:<name>`) that may ask, or "*" for every guest. Operators may; agents may where `subagents.agents` names whom they ask. */
-  callers: z
-    .union([z.literal("*"), z.array(z.string().min(1).max(64)).max(1_000)])
-    .transform((written): readonly string[] => (written === "*" ? ["*"] : written))
-    .default([]),
   /** Where others reach this daemon, when that is not the address they ask: behind a proxy. */
   url: url.optional(),
   /** How deep whatever others ask for may delegate further; what they ask for is at depth 1 or deeper. */

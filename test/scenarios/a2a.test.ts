@@ -9,10 +9,10 @@ import { Home, type RunningDaemon } from "./guildhall.ts";
 const config = (model: string): string => `
 model: test/any
 providers: { test: { type: openai-compatible, base_url: ${model} } }
-a2a: { agents: [main, researcher], callers: [other, flood], max_open: 3 }
+a2a: { agents: [main, researcher], max_open: 3 }
 agents:
-  main: { default: true }
-  researcher: { roles: [reader] }
+  main: { default: true, guests: [other, flood] }
+  researcher: { roles: [reader], guests: [other, flood] }
   hidden: {}
   caller: { tools: minimal, subagents: { agents: [researcher] } }
 `;
@@ -198,15 +198,16 @@ describe("who may ask", () => {
   test("somebody else's task is none", async () => {
     const mine = (await (await clientOf("guest:other")).sendMessage(saying("Mine."))) as Task;
     const another = await clientOf("guest:flood");
+    const elsewhere = await clientOf("guest:other", "main");
     for (const attempt of [
-      another.getTask({ tenant: "", id: mine.id }),
-      another.cancelTask({ tenant: "", id: mine.id, metadata: undefined }),
-      another.resubscribeTask({ tenant: "", id: mine.id }).next(),
-      another.sendMessage(saying("More.", { taskId: mine.id })),
+      () => another.getTask({ tenant: "", id: mine.id }),
+      () => another.cancelTask({ tenant: "", id: mine.id, metadata: undefined }),
+      () => another.resubscribeTask({ tenant: "", id: mine.id }).next(),
+      () => another.sendMessage(saying("More.", { taskId: mine.id })),
       // Nor through another agent.
-      (await clientOf("guest:other", "main")).getTask({ tenant: "", id: mine.id }),
+      () => elsewhere.getTask({ tenant: "", id: mine.id }),
     ])
-      await expect(attempt).rejects.toMatchObject({ envelopeCode: -32001 });
+      await expect(attempt()).rejects.toMatchObject({ envelopeCode: -32001 });
   });
 
   test("an agent's own program may ask whom that agent may, with its rights", async () => {

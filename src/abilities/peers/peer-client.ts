@@ -11,6 +11,9 @@ const UNSPECIFIED = 0;
 /** Of JSON-RPC and of A2A: what was asked for is not there. */
 const TASK_NOT_FOUND = "TaskNotFoundError";
 
+/** Refusals of another Guildhall that are other ones later. */
+const PASSING = ["task.too_many", "request.busy", "daemon.stopping"];
+
 export interface PeerMessage {
   /** The same whenever the same message is sent again. */
   readonly id: string;
@@ -137,12 +140,19 @@ const troubled = (error: unknown): never => {
   throw troubleOf(error);
 };
 
+function codesIn(data: unknown): string[] {
+  const infos = Array.isArray(data) ? (data as { metadata?: { code?: unknown } }[]) : [];
+  return infos.flatMap((info) => (typeof info?.metadata?.code === "string" ? [info.metadata.code] : []));
+}
+
 /** Errors of the protocol are answers; everything else (a connection that breaks, a page that is no answer) may be another next time. */
 function troubleOf(error: unknown): PeerTrouble {
   const known = [error, (error as Error).cause].find((one) => one instanceof PeerTrouble);
   if (known) return known as PeerTrouble;
-  const { name, message, reason } = error as Error & { reason?: string };
+  const { name, message, reason, data } = error as Error & { reason?: string; data?: unknown };
   if (name === TASK_NOT_FOUND || reason === "TASK_NOT_FOUND") return new PeerTrouble("unknown", message, { cause: error });
+  // Another Guildhall says which of its rules it was.
+  if (codesIn(data).some((code) => PASSING.includes(code))) return new PeerTrouble("lost", message, { cause: error });
   if (reason !== undefined) return new PeerTrouble("refused", message, { cause: error });
   return new PeerTrouble("lost", name === "TimeoutError" ? "it takes too long" : message, { cause: error });
 }

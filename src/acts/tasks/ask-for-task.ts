@@ -18,14 +18,19 @@ export interface AskedFor {
  */
 export async function askForTaskIn(parts: TaskParts, tx: Tx, caller: Caller, asked: AskedFor): Promise<string> {
   const { current } = parts.agents;
-  const task: TaskToOpen = { kind: "api", from: caller.name, parent: null, ...asked, ...rightsOf(parts, caller, asked.agent) };
+  const task: TaskToOpen = { kind: "api", from: caller.name, parent: null, ...asked, ...rightsToAsk(parts, caller, asked.agent) };
   if (current.agents.has(asked.agent)) await new WaitingRoom().enterIn(tx, asked.agent, current.settings.config.limits);
   const opened = await openTaskIn(parts, tx, task);
   if ("refused" in opened) throw opened.refused;
   return opened.id;
 }
 
-function rightsOf({ agents: { current } }: TaskParts, caller: Caller, to: string): Pick<TaskToOpen, "granted" | "above" | "labels"> {
+/** What whoever asks may have done at most, and what is known to stand above it; refused by an exception. */
+export function rightsToAsk(
+  { agents: { current } }: TaskParts,
+  caller: Caller,
+  to: string,
+): Pick<TaskToOpen, "granted" | "above" | "labels"> {
   if (caller.kind === "operator") return {};
   if (caller.kind === "guest") {
     // Whether there is such an agent is not told to whom it does not name.

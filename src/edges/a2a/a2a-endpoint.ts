@@ -9,13 +9,14 @@ import {
 } from "@a2a-js/sdk";
 import { LegacyJsonRpcTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from "@a2a-js/sdk/server";
+import { rightsToAsk } from "../../acts/tasks/ask-for-task.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import type { Agent } from "../../records/agents/agent.ts";
 import { a2aError } from "./a2a-error.ts";
 import type { A2aParts } from "./a2a-parts.ts";
 import { agentCard } from "./agent-card.ts";
 import { HouseRequests } from "./house-requests.ts";
-import { firstPublished, publishedAgent, refuseStranger } from "./published.ts";
+import { firstPublished, publishedAgent } from "./published.ts";
 
 export type A2aAnswer = (request: Request, caller: Caller, signal: AbortSignal) => Promise<Response>;
 
@@ -32,7 +33,7 @@ export function a2aEndpoint(parts: A2aParts): A2aAnswer {
     const agent = room === "a2a" ? publishedAgent(current, decodeURIComponent(name)) : firstPublished(current);
     const card = agentCard(agent, base, parts.version);
     if (room !== "a2a" || rest.length > 0) return cardResponse(card);
-    refuseStranger(current, caller, agent.id);
+    rightsToAsk(parts.tasks, caller, agent.id);
     return answerRpc(parts, agent, card, request, caller, signal);
   };
 }

@@ -1,12 +1,17 @@
 import type { Message, Part, SendMessageRequest } from "@a2a-js/sdk";
-import { openTaskIn } from "../../acts/tasks/open-task.ts";
-import { aboveElsewhere } from "../../acts/tasks/task-above.ts";
+import { rightsToAsk } from "../../acts/tasks/ask-for-task.ts";
+import { delegatedInput } from "../../acts/tasks/delegated-words.ts";
+import { openTaskIn, type PlacedTask } from "../../acts/tasks/open-task.ts";
+import { type Above, aboveElsewhere } from "../../acts/tasks/task-above.ts";
 import type { TaskParts } from "../../acts/tasks/task-parts.ts";
 import { HOPS_EXTENSION, type Hops, hops as hopsSchema, MAX_HOPS } from "../../contract/a2a.ts";
 import { newTask } from "../../contract/tasks.ts";
 import { identifier } from "../../contract/text.ts";
+import type { Grant } from "../../deciders/policy/grant.ts";
+import { ANY_ARGUMENTS, verdictOf } from "../../deciders/policy/may-call.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
+import { WaitingRoom } from "../../records/sessions/waiting.ts";
 import { type AskedTask, countOpenOf, messageKey, readAskedTask, setConversation } from "../../records/tasks/asked-tasks.ts";
 import { houseId } from "../../records/tasks/house-id.ts";
 import { readTaskByKey } from "../../records/tasks/task-rows.ts";
@@ -21,7 +26,9 @@ export async function openAsked(parts: TaskParts, caller: Caller, agent: string,
   const goal = textOf(message.parts);
   const claimed = claimedIn(request, message);
   await refuseLoop(parts, claimed);
-  const { a2a } = agents.current.settings.config;
+  const { settings, policy } = agents.current;
+  const { a2a, limits } = settings.config;
+  const { granted = policy.grantOf(agent), labels, above } = rightsToAsk(parts, caller, agent);
   const key = messageKey(agent, messageId);
   const opened = await store.transact(
     "open asked task",
@@ -31,6 +38,7 @@ export async function openAsked(parts: TaskParts, caller: Caller, agent: string,
         return {
           refused: new Failure("task.too_many", `${a2a.max_open} tasks of ${caller.name} are open, and no more may be (a2a.max_open)`),
         };
+      if (!isKnown) await new WaitingRoom().enterIn(tx, agent, limits);
       const opened = await openTaskIn(parts, tx, {
         kind: "api",
         agent,
@@ -38,10 +46,10 @@ export async function openAsked(parts: TaskParts, caller: Caller, agent: string,
         parent: null,
         goal,
         spec: { conversation, ...(claimed ? { hops: claimed.houses } : {}) },
-        // What comes from elsewhere is somebody else's word.
-        ...(caller.kind === "operator" ? {} : { labels: ["external"] as const }),
-        ...grantedTo(parts, caller, agent),
-        above: aboveElsewhere(Math.max(0, (claimed?.depth ?? 1) - 1), deepest(parts, caller, claimed), [caller.name]),
+        granted,
+        ...(labels ? { labels } : {}),
+        ...(caller.kind === "operator" ? {} : { input: inputFor(parts, caller, goal, granted) }),
+        above: placeOf(parts, caller, agent, claimed, above),
         idempotencyKey: key,
       });
       if (!("refused" in opened) && opened.isNew) await setConversation(tx, opened.id, conversation);
@@ -55,16 +63,24 @@ export async function openAsked(parts: TaskParts, caller: Caller, agent: string,
   return task;
 }
 
-/** Whoever acts as one of our agents has its rights, and no others. */
-function grantedTo({ agents: { current } }: TaskParts, caller: Caller, agent: string) {
-  if (caller.kind !== "agent") return {};
-  return { granted: current.policy.grantOfDelegate(current.policy.grantOf(caller.name), agent) };
+/** What is claimed may lower how deep it may go, and raise how deep it is; nothing else. */
+function placeOf(
+  { agents: { current } }: TaskParts,
+  caller: Caller,
+  agent: string,
+  claimed: Hops | undefined,
+  known: Above | undefined,
+): Above {
+  const deepest = [current.settings.config.a2a.max_depth, claimed?.max_depth, known?.maxDepth].filter((depth) => depth !== undefined);
+  return aboveElsewhere(Math.max(0, (claimed?.depth ?? 1) - 1), Math.min(...deepest), caller.name === agent ? [] : [caller.name]);
 }
 
-/** What is claimed may lower it, and nothing else. */
-function deepest({ agents: { current } }: TaskParts, caller: Caller, claimed: Hops | undefined): number {
-  const own = caller.kind === "agent" ? (current.agents.get(caller.name)?.subagents.maxDepth ?? 0) : Number.POSITIVE_INFINITY;
-  return Math.min(current.settings.config.a2a.max_depth, claimed?.max_depth ?? Number.POSITIVE_INFINITY, own);
+/** It is told who asks, and whether it may pass it on. */
+function inputFor({ agents: { current } }: TaskParts, caller: Caller, goal: string, granted: Grant): (placed: PlacedTask) => string {
+  return ({ id, depth, maxDepth }) => {
+    const verdict = verdictOf({ grant: granted, current: current.policy, tool: "delegate_task", args: ANY_ARGUMENTS });
+    return delegatedInput(id, caller.name, goal, depth < maxDepth && verdict !== "deny");
+  };
 }
 
 async function refuseLoop({ store, newId }: TaskParts, claimed: Hops | undefined): Promise<void> {
