@@ -1,14 +1,14 @@
 import type { Workflow } from "../../contract/workflows.ts";
-import { didYouMean, nearest } from "../../kernel/nearest.ts";
 import { errorAt, type Finding } from "../../settings/config-problem.ts";
 import type { Conditions } from "./condition.ts";
-import { readProblem, writersOf } from "./key-problems.ts";
+import { type Keys, readProblem, writersOf } from "./key-problems.ts";
 import { only, type StepOrder } from "./step-order.ts";
+import type { Suggest } from "./suggest.ts";
 
 /** A `when` that cannot be read, or names what is not there or not done when it is asked. */
-export function conditionProblems(definition: Workflow, order: StepOrder, conditions: Conditions | null): Finding[] {
+export function conditionProblems(definition: Workflow, order: StepOrder, conditions: Conditions | null, suggest: Suggest): Finding[] {
   if (conditions === null) return [];
-  const writers = writersOf(definition);
+  const keys: Keys = { definition, order, writers: writersOf(definition), suggest };
   return definition.steps.flatMap(({ id, when }, index) => {
     if (when === undefined) return [];
     const path = ["steps", index, "when"];
@@ -27,19 +27,18 @@ export function conditionProblems(definition: Workflow, order: StepOrder, condit
     const outputs = condition.outputs === "all" ? [] : condition.outputs;
     const steps = condition.steps === "all" ? [] : condition.steps;
     return [
-      ...outputs.flatMap((key) => readProblem(definition, order, writers, { key, index, path })),
-      ...steps.flatMap((other) => stepProblem(order, path, id, index, other)),
+      ...outputs.flatMap((key) => readProblem(keys, { key, index, path })),
+      ...steps.flatMap((other) => stepProblem(keys, path, id, index, other)),
     ];
   });
 }
 
-function stepProblem(order: StepOrder, path: Finding["path"], id: string, index: number, other: string): Finding[] {
+function stepProblem({ order, suggest }: Keys, path: Finding["path"], id: string, index: number, other: string): Finding[] {
   const place = order.places.get(other);
   if (place === undefined) {
-    const others = [...order.places.keys()].filter((each) => each !== id);
-    const meant = nearest(other, others);
+    const { meant, words } = suggest(other, order.places.keys());
     const fix = meant ? `Write steps.${meant}.` : "Name a step of this workflow.";
-    return [errorAt(path, "workflow.unknown_step", `there is no step ${other}${didYouMean(other, others)}`, fix)];
+    return [errorAt(path, "workflow.unknown_step", `there is no step ${other}${words}`, fix)];
   }
   if ((order.before(index) & only(place)) !== 0n) return [];
   const message =

@@ -1,23 +1,28 @@
 import type { Workflow } from "../../contract/workflows.ts";
-import { didYouMean, nearest } from "../../kernel/nearest.ts";
 import { errorAt, type Finding, warningAt } from "../../settings/config-problem.ts";
 import { only, placesIn, type StepOrder, type StepSet } from "./step-order.ts";
+import { few, type Suggest } from "./suggest.ts";
 
 type Path = Finding["path"];
 type Writers = ReadonlyMap<string, StepSet>;
 
+/** What is known of the keys of a workflow. */
+export interface Keys {
+  readonly definition: Workflow;
+  readonly order: StepOrder;
+  readonly writers: Writers;
+  readonly suggest: Suggest;
+}
+
 /** Keys that are read before anybody has written them, or written by two at once. */
-export function keyProblems(definition: Workflow, order: StepOrder): Finding[] {
-  const writers = writersOf(definition);
+export function keyProblems(definition: Workflow, order: StepOrder, suggest: Suggest): Finding[] {
+  const keys: Keys = { definition, order, writers: writersOf(definition), suggest };
+  const { writers } = keys;
   const reads = definition.steps.flatMap((step, index) => [
-    ...step.reads.flatMap((key, place) => readProblem(definition, order, writers, { key, index, path: ["steps", index, "reads", place] })),
-    ...(step.foreach === undefined
-      ? []
-      : readProblem(definition, order, writers, { key: step.foreach, index, path: ["steps", index, "foreach"] })),
+    ...step.reads.flatMap((key, place) => readProblem(keys, { key, index, path: ["steps", index, "reads", place] })),
+    ...(step.foreach === undefined ? [] : readProblem(keys, { key: step.foreach, index, path: ["steps", index, "foreach"] })),
   ]);
-  const outputs = definition.outputs.flatMap((key, place) =>
-    writers.has(key) ? [] : [nobodyWrites(definition, writers, key, ["outputs", place])],
-  );
+  const outputs = definition.outputs.flatMap((key, place) => (writers.has(key) ? [] : [nobodyWrites(keys, key, ["outputs", place])]));
   return [...reads, ...outputs, ...parallelWriters(definition, order, writers)];
 }
 
@@ -29,13 +34,12 @@ export function writersOf({ steps }: Workflow): Writers {
 
 /** What is wrong with reading this key there: nobody writes it, or nothing says that they do so before. */
 export function readProblem(
-  definition: Workflow,
-  order: StepOrder,
-  writers: Writers,
+  keys: Keys,
   { key, index, path }: { readonly key: string; readonly index: number; readonly path: Path },
 ): Finding[] {
+  const { definition, order, writers } = keys;
   const all = writers.get(key);
-  if (all === undefined) return [nobodyWrites(definition, writers, key, path)];
+  if (all === undefined) return [nobodyWrites(keys, key, path)];
   const besides = order.beside(index, all);
   const isWritten = (all & order.before(index)) !== 0n;
   if (isWritten && besides === 0n) return [];
@@ -48,7 +52,7 @@ export function readProblem(
   }
   const later = [...placesIn(all & ~only(index))].map((writer) => stepAt(definition, writer).id);
   const message =
-    later.length === 0 ? `${id} reads ${key} before anybody has written it` : `${id} reads ${key} before ${later.join(", ")} writes it`;
+    later.length === 0 ? `${id} reads ${key} before anybody has written it` : `${id} reads ${key} before ${few(later)} writes it`;
   return [tell(definition, false, path, "workflow.read_before_write", message, "Remove it, or let a step before this one write it.")];
 }
 
@@ -57,9 +61,9 @@ function tell(definition: Workflow, isWritten: boolean, path: Path, code: string
   return (isWritten || definition.pool !== undefined ? warningAt : errorAt)(path, code, message, fix);
 }
 
-function nobodyWrites(definition: Workflow, writers: Writers, key: string, path: Path): Finding {
-  const message = `no step writes ${key}${didYouMean(key, writers.keys())}`;
-  const meant = nearest(key, writers.keys());
+function nobodyWrites({ definition, writers, suggest }: Keys, key: string, path: Path): Finding {
+  const { meant, words } = suggest(key, writers.keys());
+  const message = `no step writes ${key}${words}`;
   if (definition.pool !== undefined)
     return warningAt(path, "workflow.unwritten_key", `${message}: it must be in the pool ${definition.pool} already`, "Check its name.");
   return errorAt(path, "workflow.unwritten_key", message, meant ? `Write ${meant}.` : `Add ${key} to the writes of a step before.`);

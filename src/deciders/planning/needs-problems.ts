@@ -1,9 +1,13 @@
 import type { Workflow } from "../../contract/workflows.ts";
-import { didYouMean, nearest } from "../../kernel/nearest.ts";
 import { errorAt, type Finding } from "../../settings/config-problem.ts";
+import type { Suggest } from "./suggest.ts";
+
+/** One that is corrected often takes others with it. */
+const MOST_CIRCLES = 10;
+const SHOWN = 20;
 
 /** Steps that stand twice, needs that name nobody, and circles. */
-export function needsProblems({ steps }: Workflow): Finding[] {
+export function needsProblems({ steps }: Workflow, suggest: Suggest): Finding[] {
   const first = new Map<string, number>();
   const found: Finding[] = [];
   for (const [index, { id }] of steps.entries()) {
@@ -11,12 +15,11 @@ export function needsProblems({ steps }: Workflow): Finding[] {
       found.push(errorAt(["steps", index, "id"], "workflow.duplicate_step", `the step ${id} stands here twice`, "Give it another id."));
     else first.set(id, index);
   }
-  for (const [index, { id, needs }] of steps.entries())
+  for (const [index, { needs }] of steps.entries())
     for (const [place, need] of needs.entries()) {
       if (first.has(need)) continue;
-      const others = [...first.keys()].filter((other) => other !== id);
-      const meant = nearest(need, others);
-      const message = `there is no step ${need}${didYouMean(need, others)}`;
+      const { meant, words } = suggest(need, first.keys());
+      const message = `there is no step ${need}${words}`;
       const fix = meant ? `Write ${meant}.` : "Name a step of this workflow.";
       found.push(errorAt(["steps", index, "needs", place], "workflow.unknown_step", message, fix));
     }
@@ -28,17 +31,19 @@ function circles(steps: Workflow["steps"], places: ReadonlyMap<string, number>):
   const found: Finding[] = [];
   const done = new Set<number>();
   const path: number[] = [];
+  const open = new Map<number, number>();
   const visit = (index: number): void => {
-    if (done.has(index)) return;
-    path.push(index);
+    if (done.has(index) || found.length >= MOST_CIRCLES) return;
+    open.set(index, path.push(index) - 1);
     for (const [place, need] of (steps[index]?.needs ?? []).entries()) {
       const next = places.get(need);
-      if (next === undefined) continue;
-      const from = path.indexOf(next);
-      if (from >= 0) found.push(circle(steps, path.slice(from), [index, place]));
-      else visit(next);
+      if (next === undefined || found.length >= MOST_CIRCLES) continue;
+      const from = open.get(next);
+      if (from === undefined) visit(next);
+      else found.push(circle(steps, path.slice(from), [index, place]));
     }
     path.pop();
+    open.delete(index);
     done.add(index);
   };
   for (const index of steps.keys()) visit(index);
@@ -49,6 +54,8 @@ function circle(steps: Workflow["steps"], round: readonly number[], [index, plac
   const least = round.indexOf(Math.min(...round));
   const ids = [...round.slice(least), ...round.slice(0, least)].map((each) => steps[each]?.id);
   const message =
-    ids.length === 1 ? `the step ${ids[0]} needs itself` : `steps need each other in a circle: ${[...ids, ids[0]].join(" needs ")}`;
+    ids.length === 1
+      ? `the step ${ids[0]} needs itself`
+      : `steps need each other in a circle: ${[...(ids.length > SHOWN ? [...ids.slice(0, SHOWN), "…"] : ids), ids[0]].join(" needs ")}`;
   return errorAt(["steps", index, "needs", place], "workflow.cycle", message, "Remove one of these needs.");
 }

@@ -1,11 +1,11 @@
 import type { Workflow } from "../../contract/workflows.ts";
-import { didYouMean, nearest } from "../../kernel/nearest.ts";
 import { errorAt, type Finding, warningAt } from "../../settings/config-problem.ts";
 import type { Conditions } from "./condition.ts";
 import { conditionProblems } from "./condition-problems.ts";
 import { keyProblems } from "./key-problems.ts";
 import { needsProblems } from "./needs-problems.ts";
 import { stepOrder } from "./step-order.ts";
+import { type Suggest, suggestions } from "./suggest.ts";
 import { templateProblems } from "./templates.ts";
 
 export interface AroundWorkflow {
@@ -26,28 +26,32 @@ export interface AroundWorkflow {
  */
 export function workflowProblems(definition: Workflow, { agents, conditions }: AroundWorkflow): Finding[] {
   const known = agents === undefined ? null : new Set(agents);
+  const suggest = suggestions();
   const found = [
-    ...needsProblems(definition),
-    ...definition.steps.flatMap((step, index) => stepProblems(definition, step, index, known)),
+    ...needsProblems(definition, suggest),
+    ...definition.steps.flatMap((step, index) => stepProblems(definition, step, index, { known, suggest })),
     ...idempotencyProblems(definition),
-    ...unusedKeys(definition),
+    ...unusedKeys(definition, suggest),
   ];
   const order = stepOrder(definition);
   if (order === null) return found;
-  return [...found, ...keyProblems(definition, order), ...conditionProblems(definition, order, conditions)];
+  return [...found, ...keyProblems(definition, order, suggest), ...conditionProblems(definition, order, conditions, suggest)];
 }
 
-function stepProblems(definition: Workflow, step: Workflow["steps"][number], index: number, agents: ReadonlySet<string> | null): Finding[] {
+function stepProblems(
+  definition: Workflow,
+  step: Workflow["steps"][number],
+  index: number,
+  { known, suggest }: { readonly known: ReadonlySet<string> | null; readonly suggest: Suggest },
+): Finding[] {
   const at = ["steps", index];
   const found: Finding[] = templateProblems(step.goal, step.foreach !== undefined).map(({ problem }) =>
     errorAt([...at, "goal"], "workflow.bad_template", problem, "Name an input or the item; other texts in double braces go into an input."),
   );
-  if (agents !== null && step.agent !== undefined && !agents.has(step.agent)) {
-    const meant = nearest(step.agent, agents);
+  if (known !== null && step.agent !== undefined && !known.has(step.agent)) {
+    const { meant, words } = suggest(step.agent, known);
     const fix = meant ? `Write ${meant}.` : "Name an agent of the config, or none.";
-    found.push(
-      errorAt([...at, "agent"], "workflow.unknown_agent", `there is no agent ${step.agent}${didYouMean(step.agent, agents)}`, fix),
-    );
+    found.push(errorAt([...at, "agent"], "workflow.unknown_agent", `there is no agent ${step.agent}${words}`, fix));
   }
   if (step.max_parallel !== undefined && step.foreach === undefined)
     found.push(
@@ -81,12 +85,12 @@ function idempotencyProblems({ idempotency_key: template }: Workflow): Finding[]
   );
 }
 
-function unusedKeys({ keys, steps, outputs }: Workflow): Finding[] {
+function unusedKeys({ keys, steps, outputs }: Workflow, suggest: Suggest): Finding[] {
   const used = new Set([...outputs, ...steps.flatMap(({ reads, writes, foreach }) => [...reads, ...writes, foreach])]);
+  const undeclared = [...used].filter((name): name is string => name !== undefined && !Object.hasOwn(keys, name));
   return Object.keys(keys).flatMap((key) => {
     if (used.has(key)) return [];
-    const names = [...used].filter((name) => name !== undefined && !Object.hasOwn(keys, name)) as string[];
-    const message = `no step reads or writes ${key}${didYouMean(key, names)}`;
+    const message = `no step reads or writes ${key}${suggest(key, undeclared).words}`;
     return [warningAt(["keys", key], "workflow.unused_key", message, "Remove it, or correct its name.", "key")];
   });
 }
