@@ -34,6 +34,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     about: "a durable step beside LangGraph.js with its SQLite saver and Mastra with LibSQL (parts: chain fan)",
     load: () => import("./workflows.ts"),
   },
+  relay: { about: "tokens and facts when results go through a parent, or through shared memory", load: () => import("./relay.ts") },
   "side-by-side": {
     about: "what goes wrong in LangGraph.js, Mastra and here (parts: lost-updates isolation double-resume zombie)",
     load: () => import("./side-by-side.ts"),

@@ -1,6 +1,18 @@
 import type { Spread } from "./spread.ts";
 
-export type Unit = "/s" | "ms" | "MiB" | "per write" | "turns" | "index" | "ratio" | "lost" | "leaked" | "run twice" | "let through";
+export type Unit =
+  | "/s"
+  | "ms"
+  | "MiB"
+  | "per write"
+  | "turns"
+  | "index"
+  | "ratio"
+  | "tokens"
+  | "lost"
+  | "leaked"
+  | "run twice"
+  | "let through";
 export type Goal = { readonly atLeast: number } | { readonly atMost: number };
 
 export interface Figure {

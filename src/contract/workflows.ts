@@ -9,6 +9,9 @@ export const MAX_STEPS = 1_000;
 /** How many items a `foreach` may have. */
 export const MAX_ITEMS = 1_000;
 export const MAX_STALE_RERUNS = 3;
+/** How much of what a step reads it is shown before it begins, of one value and of all of them, in characters. */
+export const SHOWN_OF_ONE_READ = 8_000;
+export const SHOWN_OF_ALL_READS = 32_000;
 
 export const STALE_RULES = ["rerun", "rebase", "warn", "fail"] as const;
 export type StaleRule = (typeof STALE_RULES)[number];

@@ -1,10 +1,7 @@
 import { Buffer } from "node:buffer";
-import type { Relay, Workflow } from "../../contract/workflows.ts";
+import { type Relay, SHOWN_OF_ALL_READS, SHOWN_OF_ONE_READ, type Workflow } from "../../contract/workflows.ts";
 import { tokensOfBytes } from "../../kernel/token-estimate.ts";
 import type { Reads } from "../../store/engine.ts";
-
-/** Of a value that is kept elsewhere a step is shown this much, unless it asks for all of it. */
-const PREVIEW_BYTES = 2_000;
 
 interface StepRow {
   readonly step: string;
@@ -15,12 +12,11 @@ interface StepRow {
 
 interface ReadRow {
   readonly step: string;
+  readonly run: string;
   readonly key: string;
   readonly version: number;
   readonly size: number;
-  readonly blob: string | null;
-  /** The step asked for all of it. */
-  readonly whole: number;
+  /** The step that wrote it; null: none of this run. */
   readonly author: string | null;
 }
 
@@ -37,45 +33,64 @@ export interface Passed {
 }
 
 /**
- * The relay meter of one run, from what is recorded: which entries its steps have read, how large they are, and what each step came to. Null: nothing
- * was passed on. What is counted, and what a parent is supposed to do, stands in docs/relay.md.
+ * The relay meter of one run, from what is recorded: which entries its steps have read, how large they are, what their reading calls answered, and what each
+ * step came to. Null: nothing was passed on. What is counted, and what a parent is supposed to do, stands in docs/relay.md.
  */
 export async function relayOf(reads: Reads, id: string, definition: Workflow, pool: string | null): Promise<Relay | null> {
   if (pool === null) return null;
   const steps = await reads.all<StepRow>`select s.step, s.of_step, s.item, t.result from workflow_steps as s
     join tasks as t on t.id = s.task_id where s.workflow_id = ${id}`;
-  const read = await reads.all<ReadRow>`select s.step, r.key, r.version, v.size, v.blob, a.step as author,
-      case when v.blob is not null and exists (select 1 from tool_calls as c where c.run_id = u.id and c.tool = 'context_read'
-        and c.args like '%"full":true%' and c.args like '%"key":"' || r.key || '"%') then 1 else 0 end as whole
+  const read = await reads.all<ReadRow>`select s.step, u.id as run, r.key, r.version, v.size, a.step as author
     from workflow_steps as s join runs as u on u.task_id = s.task_id
     join pool_reads as r on r.agent = u.agent and r.run = u.id and r.pool = ${pool} and r.shown = 0
     join pool_versions as v on v.pool = r.pool and v.key = r.key and v.version = r.version
     left join runs as w on w.id = v.run left join workflow_steps as a on a.workflow_id = s.workflow_id and a.task_id = w.task_id
-    where s.workflow_id = ${id} and s.task_id is not null and (a.step is null or a.step <> s.step)`;
-  const written =
-    await reads.all<WriteRow>`select s.step, v.key, max(v.size) as size from workflow_steps as s join runs as u on u.task_id = s.task_id
-    join pool_versions as v on v.agent = u.agent and v.run = u.id and v.pool = ${pool} where s.workflow_id = ${id} and s.task_id is not null
-    group by s.step, v.key`;
-  const levelOf = levels(definition);
-  const level = ({ of_step: step }: Pick<StepRow, "of_step">): number => levelOf.get(step) ?? 0;
+    where s.workflow_id = ${id} and (a.step is null or a.step <> s.step)`;
   const byStep = new Map(steps.map((row) => [row.step, row]));
-  const items = steps.flatMap((row) => (row.item === null ? [] : [{ level: level(row), tokens: tokensOf(row.item) }]));
-  const handed = read.map((row) => ({ level: level(byStep.get(row.step) as StepRow), tokens: tokensOfBytes(row.size) }));
-  const shown = read.map(({ size, blob, whole }) => tokensOfBytes(blob !== null && whole === 0 ? Math.min(size, PREVIEW_BYTES) : size));
-  const throughMemory = sum(shown) + sum(items.map(({ tokens }) => tokens));
+  const levelOf = levels(definition);
+  const level = (step: string): number => levelOf.get(byStep.get(step)?.of_step ?? "") ?? 0;
+  const items = steps.flatMap(({ step, item }) => (item === null ? [] : [{ level: level(step), tokens: tokensOf(item) }]));
+  const throughMemory = tokensOfBytes(shownAtFirst(read) + (await readByCalls(reads, id))) + sum(items.map(({ tokens }) => tokens));
   if (throughMemory === 0) return null;
   // What no step has written the parent had to read somewhere, too.
   const foreign = new Map(
     read.filter(({ author }) => author === null).map(({ key, version, size }) => [`${key} ${version}`, tokensOfBytes(size)]),
   );
-  const wrote = Map.groupBy(written, (row) => row.step);
-  const results = steps.map((row) => ({
-    level: level(row),
-    tokens: wrote.has(row.step) ? sum((wrote.get(row.step) ?? []).map(({ size }) => tokensOfBytes(size))) : tokensOf(row.result ?? ""),
-  }));
-  const parent = throughParent([...handed, ...items], results, sum([...foreign.values()]));
+  const handed = read.map(({ step, size }) => ({ level: level(step), tokens: tokensOfBytes(size) }));
+  const parent = throughParent([...handed, ...items], await resultsOf(reads, id, pool, steps, level), sum([...foreign.values()]));
   const all = parent.read + parent.written + parent.handed;
   return { throughMemory, throughParent: all, saved: Math.max(0, all - throughMemory), parent };
+}
+
+/** What turns were shown before they began, in bytes. */
+function shownAtFirst(read: readonly ReadRow[]): number {
+  const byRun = Map.groupBy(read, ({ run }) => run).values();
+  return sum([...byRun].map((rows) => Math.min(SHOWN_OF_ALL_READS, sum(rows.map(({ size }) => Math.min(SHOWN_OF_ONE_READ, size))))));
+}
+
+async function readByCalls(reads: Reads, id: string): Promise<number> {
+  const row = await reads.get<{ bytes: number }>`select cast(coalesce(sum(length(c.result)), 0) as bigint) as bytes from workflow_steps as s
+    join runs as u on u.task_id = s.task_id join tool_calls as c on c.run_id = u.id and c.tool in ('context_read', 'context_watch')
+    where s.workflow_id = ${id}`;
+  return row?.bytes ?? 0;
+}
+
+/** What each step has written, or where it has written nothing, answered. */
+async function resultsOf(
+  reads: Reads,
+  id: string,
+  pool: string,
+  steps: readonly StepRow[],
+  level: (step: string) => number,
+): Promise<Passed[]> {
+  const written =
+    await reads.all<WriteRow>`select s.step, v.key, max(v.size) as size from workflow_steps as s join runs as u on u.task_id = s.task_id
+    join pool_versions as v on v.agent = u.agent and v.run = u.id and v.pool = ${pool} where s.workflow_id = ${id} group by s.step, v.key`;
+  const wrote = Map.groupBy(written, ({ step }) => step);
+  return steps.map(({ step, result }) => {
+    const values = wrote.get(step);
+    return { level: level(step), tokens: values ? sum(values.map(({ size }) => tokensOfBytes(size))) : tokensOf(result ?? "") };
+  });
 }
 
 /**

@@ -1,11 +1,9 @@
 import { agentIn } from "../../acts/turn-mail.ts";
 import type { Entry } from "../../contract/pools.ts";
+import { SHOWN_OF_ALL_READS, SHOWN_OF_ONE_READ } from "../../contract/workflows.ts";
 import type { Pools } from "../../records/pools/pools.ts";
 import type { PartSource } from "../open-turn.ts";
 
-/** Of one value, and of all together, in characters. */
-const SHOWN_CHARACTERS = 8_000;
-const ALL_CHARACTERS = 32_000;
 const PREVIEW_CHARACTERS = 500;
 
 /**
@@ -18,10 +16,10 @@ export function stepReads(pools: Pools): PartSource {
     if (!scope || scope.reads.length === 0) return null;
     const caller = agentIn(run, agent.roles, task?.step ?? null, scope.pool);
     const entries = await pools.readAll(caller, scope.pool, scope.reads);
-    let left = ALL_CHARACTERS;
+    let left = SHOWN_OF_ALL_READS;
     const told = scope.reads.map((key) => {
       const entry = entries.get(key);
-      const shown = entry ? shownEntry(entry, Math.min(left, SHOWN_CHARACTERS)) : `<entry key=${quoted(key)}>there is none yet</entry>`;
+      const shown = entry ? shownEntry(entry, Math.min(left, SHOWN_OF_ONE_READ)) : `<entry key=${quoted(key)}>there is none yet</entry>`;
       left = Math.max(0, left - shown.length);
       return shown;
     });
