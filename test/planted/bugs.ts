@@ -10,6 +10,7 @@ import { MCP_BUGS } from "./mcp-bugs.ts";
 import { MEMORY_BUGS } from "./memory-bugs.ts";
 import { MODEL_BUGS } from "./model-bugs.ts";
 import { OPENAI_BUGS } from "./openai-bugs.ts";
+import { PLANNING_BUGS } from "./planning-bugs.ts";
 import { POLICY_BUGS } from "./policy-bugs.ts";
 import { POOL_BUGS } from "./pool-bugs.ts";
 import { ROUTING_BUGS } from "./routing-bugs.ts";
@@ -259,6 +260,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...DOCTOR_BUGS,
   ...TENANT_BUGS,
   ...SETTINGS_BUGS,
+  ...PLANNING_BUGS,
   ...POLICY_BUGS,
   ...ROUTING_BUGS,
   ...MAIL_TURN_BUGS,
