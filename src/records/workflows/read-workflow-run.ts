@@ -111,7 +111,7 @@ async function stepsOf(reads: Reads, id: string, definition: Workflow): Promise<
 /** Of a task and everything below it; null: no model was asked. `root`: the message or task that it all goes back to. */
 export async function usageBelow(reads: Reads, task: string, root: string): Promise<Usage | null> {
   const row = await reads.get<SumRow>`with recursive below (id) as (
-      select cast(${task} as text) union all select t.id from tasks as t join below as b on t.parent_id = b.id)
+      select id from tasks where id = ${task} union all select t.id from tasks as t join below as b on t.parent_id = b.id)
     select cast(coalesce(sum(m.calls), 0) as bigint) as calls, cast(coalesce(sum(m.input_tokens), 0) as bigint) as input,
       cast(coalesce(sum(m.output_tokens), 0) as bigint) as output, cast(coalesce(sum(m.cached_tokens), 0) as bigint) as cached,
       cast(coalesce(sum(m.cost), 0) as bigint) as cost, cast(coalesce(sum(m.unpriced), 0) as bigint) as unpriced
