@@ -27,5 +27,5 @@ export async function commitAnswer(
   const journal = new TurnJournal({ store, approvals, reached: noCrashPoints }, item, run, causedBy);
   const response = { ...answer, calls: [], model: "offline/demo", cost: null, requestHash: "" };
   const outcome = { text: answer.text, steps: [], last: { step: 1, response }, calls: [] };
-  await commitTurn({ ...taskParts(store, newId), reached: noCrashPoints, journal }, item, run, outcome, causedBy);
+  await commitTurn({ ...taskParts(store, newId), delivers: () => true, reached: noCrashPoints, journal }, item, run, outcome, causedBy);
 }

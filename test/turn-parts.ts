@@ -33,5 +33,6 @@ export function turnParts(store: Store, newId: NewId, home: string): Omit<TurnPa
     redaction: new Redaction(),
     spill: async () => null,
     turnMs: 60_000,
+    delivers: () => true,
   };
 }

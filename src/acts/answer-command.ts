@@ -1,16 +1,13 @@
 import type { Admission } from "../contract/wire.ts";
 import type { ReachedPoint } from "../kernel/crash-points.ts";
-import type { NewId } from "../kernel/ids.ts";
 import { enterInbox } from "../records/sessions/inbox.ts";
-import { addReply } from "../records/sessions/outbox.ts";
 import { addAnsweredRun, type RunError } from "../records/sessions/runs.ts";
 import { readSessionState } from "../records/sessions/session-state.ts";
 import { refuseLongName } from "../records/sessions/transcript.ts";
 import type { Tx } from "../store/engine.ts";
-import type { Store } from "../store/store.ts";
 import { firstAdmission, type MessageToAdmit, tellAdmission } from "./admit-message.ts";
 import { type Placed, placeMessage } from "./place-message.ts";
-import { DELIVERY_WORK, type DeliveryPayload } from "./work-kinds.ts";
+import { type ReplyParts, sendReplyIn } from "./send-reply.ts";
 
 export interface CommandAnswer {
   readonly text: string;
@@ -34,13 +31,12 @@ export interface CommandMessage extends MessageToAdmit {
  * Answers also the runs that were ended, for whoever can make them end sooner.
  */
 export async function answerCommand(
-  store: Store,
-  newId: NewId,
+  parts: ReplyParts,
   reached: ReachedPoint,
   message: CommandMessage,
 ): Promise<{ readonly admission: Admission; readonly stopped: readonly string[] }> {
-  const [runId, replyId] = [newId(), newId()];
-  const outcome = await store.transact(
+  const runId = parts.newId();
+  const outcome = await parts.store.transact(
     "answer command",
     async (tx) => {
       const { platform, account } = message.address;
@@ -50,7 +46,7 @@ export async function answerCommand(
       for (const { decision, sessionKey } of [message, before]) refuseLongName(decision.agent as string, sessionKey as string);
       const answer = await message.effect(tx, before);
       const placed = await placeMessage(tx, message, message.targets ?? null);
-      const { agent, sessionKey } = await keep(store, tx, { runId, replyId }, message, placed, answer);
+      const { agent, sessionKey } = await keep(parts, tx, runId, message, placed, answer);
       return { admission: { runId, agent, sessionKey, duplicate: false }, stopped: answer.stopped ?? [] };
     },
     "locked",
@@ -60,13 +56,14 @@ export async function answerCommand(
 }
 
 async function keep(
-  store: Store,
+  parts: ReplyParts,
   tx: Tx,
-  { runId, replyId }: { readonly runId: string; readonly replyId: string },
+  runId: string,
   message: CommandMessage,
   placed: Placed,
   { text, error }: CommandAnswer,
 ): Promise<{ readonly agent: string; readonly sessionKey: string }> {
+  const { store } = parts;
   const { address } = message;
   const [agent, sessionKey] = [placed.decision.agent as string, placed.sessionKey as string];
   refuseLongName(agent, sessionKey);
@@ -84,7 +81,6 @@ async function keep(
     error: error ?? null,
   });
   const decided = await tellAdmission(store, tx, runId, message, placed);
-  await addReply(tx, { id: replyId, runId, address, text });
   const [ran] = await store.ledger.append(tx, {
     type: "command.ran",
     actor: `${address.platform}:${address.peer}`,
@@ -92,7 +88,6 @@ async function keep(
     causedBy: decided,
     data: { command: message.command, args: message.args, error: error?.code ?? null },
   });
-  const payload: DeliveryPayload = { replyId, runId, causedBy: ran as number };
-  await store.queue.enqueue(tx, { kind: DELIVERY_WORK, payload, lane: ["delivery", sessionKey] });
+  await sendReplyIn(parts, tx, { runId, sessionKey, address, text }, ran as number);
   return { agent, sessionKey };
 }

@@ -1,19 +1,23 @@
 import type { ReachedPoint } from "../kernel/crash-points.ts";
+import type { Label } from "../kernel/label.ts";
 import type { ModelCall, ModelUsage, Said } from "../kernel/model.ts";
 import type { StoredContext } from "../records/journal/contexts.ts";
 import type { Response, Step } from "../records/journal/steps.ts";
-import { addReply } from "../records/sessions/outbox.ts";
 import { completeRun, isByItself, mergedRuns, type RunInput } from "../records/sessions/runs.ts";
 import { appendTranscript } from "../records/sessions/transcript.ts";
+import { readTask } from "../records/tasks/task-rows.ts";
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/work-queue.ts";
 import { keepSummaryOfTurn } from "./keep-summary.ts";
+import { type ReplyParts, sendReplyIn } from "./send-reply.ts";
 import { endTaskRunIn } from "./tasks/end-task-run.ts";
+import { judgeAnswerIn } from "./tasks/judge-answer.ts";
+import { ends, type Judgement } from "./tasks/judgement.ts";
+import { sendBackIn, type WentBack } from "./tasks/send-back.ts";
 import type { TaskParts } from "./tasks/task-parts.ts";
 import type { TurnJournal } from "./turn-journal.ts";
 import { ackMailOfTurn } from "./turn-mail.ts";
-import { DELIVERY_WORK, type DeliveryPayload } from "./work-kinds.ts";
 
 export interface TurnOutcome {
   readonly text: string;
@@ -24,21 +28,34 @@ export interface TurnOutcome {
   readonly calls: readonly ModelCall[];
   /** What the turn was told at its beginning. */
   readonly context?: StoredContext;
+  /** What it carries. */
+  readonly labels?: ReadonlySet<Label>;
 }
 
-interface CommitParts extends TaskParts {
+interface CommitParts extends TaskParts, ReplyParts {
   readonly reached: ReachedPoint;
   readonly journal: TurnJournal;
 }
 
-/** The turn's one moment: its work is done, what was said is kept, the reply waits to be delivered. Refused to a stale owner, with all of it. */
-export async function commitTurn(parts: CommitParts, claim: Claim, run: RunInput, outcome: TurnOutcome, causedBy: number): Promise<void> {
+/**
+ * The turn's one moment: its work is done, what was said is kept, the reply waits to be delivered. Refused to a stale owner, with all of it.
+ * Where a task has not got the answer it asked for, the turn goes on instead: answers from where.
+ */
+export async function commitTurn(
+  parts: CommitParts,
+  claim: Claim,
+  run: RunInput,
+  outcome: TurnOutcome,
+  causedBy: number,
+): Promise<WentBack | null> {
   const { store, reached, journal } = parts;
   const { text, last, steps } = outcome;
   const usage = usageOf(steps, last?.response);
-  await store.transact(
+  const back = await store.transact(
     "commit turn",
     async (tx) => {
+      const judged = run.task === null ? null : await judge(parts, tx, claim, run, run.task, outcome);
+      if (judged?.kind === "goes on") return sendBackIn(store, tx, { run, journal, steps, last }, judged, causedBy);
       await store.queue.settle(tx, claim);
       const cause = last ? await journal.responseIn(tx, last.step, last.response) : causedBy;
       await completeRun(tx, run.id, text, usage, outcome.calls);
@@ -54,20 +71,24 @@ export async function commitTurn(parts: CommitParts, claim: Claim, run: RunInput
         data: { usage, characters: text.length },
       });
       await completeMerged(store, tx, run, outcome, completed as number);
-      if (run.task === null) await sendReply(parts, tx, run, text, completed as number);
-      else await endTaskRunIn(parts, tx, run, { status: "completed", result: text, error: null, causedBy: completed as number });
+      if (judged === null) await sendReplyIn(parts, tx, { ...run, runId: run.id, text }, completed as number);
+      else await endTaskRunIn(parts, tx, run, { ...judged.end, causedBy: completed as number });
       if (last) await journal.usageIn(tx, last.step, last.response);
+      return null;
     },
     "locked",
   );
-  reached("turn.committed");
+  reached(back ? "turn.steered" : "turn.committed");
+  if (run.task !== null && !back) for (const point of ["step.settled", "task.closed"] as const) reached(point);
+  return back;
 }
 
-async function sendReply({ store, newId }: TaskParts, tx: Tx, run: RunInput, text: string, causedBy: number): Promise<void> {
-  const replyId = newId();
-  await addReply(tx, { id: replyId, runId: run.id, address: run.address, text });
-  const payload: DeliveryPayload = { replyId, runId: run.id, causedBy };
-  await store.queue.enqueue(tx, { kind: DELIVERY_WORK, payload, lane: ["delivery", run.sessionKey] });
+/** The work row first: whoever stops the turn does it in this order. */
+async function judge(parts: CommitParts, tx: Tx, claim: Claim, run: RunInput, id: string, outcome: TurnOutcome): Promise<Judgement> {
+  await parts.store.queue.progressed(tx, claim);
+  const task = await readTask(tx, id);
+  const { text, steps, labels = new Set() } = outcome;
+  return task ? judgeAnswerIn(parts, tx, { run, task, text, steps, labels }) : ends(text);
 }
 
 /** One answer for all messages that the turn has taken in; it is delivered once, and counted once. */

@@ -198,10 +198,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   };
   undo.defer(async () => (await built)?.close());
   const toolbox = new Toolbox(async () => (await ours()).tools, options.tools ?? [], [servers, skillSource(skills)], log);
-  const sources = contextSources({ home, clock: systemClock, newId, personalities, skills, memory });
+  const sources = contextSources({ home, clock: systemClock, newId, personalities, skills, memory, pools });
   const tasks: TaskParts = { store, newId, agents, pools, workflows: new KnownWorkflows() };
   const schedules: ScheduleParts = { tasks, schedules: new Schedules(store, newId), reached };
+  // Whoever posts messages through the API collects the replies there.
+  const delivers = (): boolean => false;
   const turn = takeTurn({
+    delivers,
     store,
     pools,
     workflows: tasks.workflows,
@@ -258,7 +261,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "MCP servers", run: async () => servers.adopt(agents.current) },
   ]);
   const mcp = lazyMcp({ ...tasks, agreements, claims, mailbox, guests, agents, running, log, version });
-  const take = intake(store, agents, newId, reached, { models, approvals, running, tasks });
+  const take = intake(store, agents, newId, reached, { models, approvals, running, tasks, delivers });
   const accept: Accept = (message, poster, brought) => take(redaction.value(message), poster, brought && redaction.value(brought));
   const host = options.host ?? config.server.host;
   const streams = new AbortController();

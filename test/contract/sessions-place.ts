@@ -44,6 +44,7 @@ export class TalkingHouse {
       approvals: this.approvals,
       running: this.running,
       tasks: taskParts(store, newId, this.agents),
+      delivers: () => true,
     });
   }
 

@@ -123,7 +123,7 @@ describe.each(["SQLite", "PostgreSQL"])("agents on %s", (kind) => {
     const [one, two] = [await next.finished(first.runId), await next.finished(second.runId)];
     expect([one.status, two.status]).toEqual(["completed", "completed"]);
     expect(two.reply?.text).toBeTruthy();
-    const types = (await next.eventsUntil(first.runId, "reply.sent")).map(({ type }) => type);
+    const types = (await next.eventsUntil(first.runId, "turn.completed")).map(({ type }) => type);
     expect(types.filter((type) => type === "turn.completed")).toHaveLength(1);
     expect(types).toContain("turn.held");
     expect(await one.endedAt).toBeLessThanOrEqual(two.endedAt as number);
@@ -143,7 +143,7 @@ describe.each(["SQLite", "PostgreSQL"])("agents on %s", (kind) => {
       await waking.ended;
       const daemon = await home.start();
       expect(await daemon.finished(runId)).toMatchObject({ status: "completed", agent: "tired" });
-      const types = (await daemon.eventsUntil(runId, "reply.sent")).map(({ type }) => type);
+      const types = (await daemon.eventsUntil(runId, "turn.completed")).map(({ type }) => type);
       expect(types.filter((type) => type === "turn.completed")).toHaveLength(1);
       expect((await agents(daemon)).tired).toMatchObject({ state: "active", running: 0, waiting: 0 });
     },

@@ -2,7 +2,7 @@ import { describe, type ExpectStatic, type TestContext, test } from "vitest";
 import { postgresPlace } from "../stores.ts";
 import { Home, type RunningDaemon } from "./guildhall.ts";
 
-const WHOLE_LINE = ["message.admitted", "route.decided", "turn.started", "model.answered", "turn.completed", "reply.sent"];
+const WHOLE_LINE = ["message.admitted", "route.decided", "turn.started", "model.answered", "turn.completed"];
 
 /** Line (a) of the architecture, through the front door: a real process, a real database, HTTP. Most of the time is spent waiting for leases. */
 describe.concurrent.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind) => {
@@ -26,7 +26,7 @@ describe.concurrent.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind
     expect(admission).toMatchObject({ agent: "main", sessionKey: "agent:main:test:dm:p", duplicate: false });
     const run = await daemon.finished(admission.runId);
     expect(run).toMatchObject({ status: "completed", reply: { text: expect.stringContaining("Hello!") }, error: null });
-    expect((await daemon.eventsUntil(run.id, "reply.sent")).map((event) => event.type)).toEqual(WHOLE_LINE);
+    expect((await daemon.eventsUntil(run.id, "turn.completed")).map((event) => event.type)).toEqual(WHOLE_LINE);
     expect((await daemon.kill("SIGTERM")).code).toBe(0);
 
     const next = await home.start();
@@ -43,7 +43,7 @@ describe.concurrent.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind
     expect(new Set(admissions.map(({ runId }) => runId)).size).toBe(1);
     expect(admissions.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
     for (const daemon of daemons) {
-      const events = await daemon.eventsUntil(admissions[0]?.runId as string, "reply.sent");
+      const events = await daemon.eventsUntil(admissions[0]?.runId as string, "turn.completed");
       expect(events.map((event) => event.type)).toEqual(WHOLE_LINE);
     }
   });
@@ -88,9 +88,9 @@ describe.concurrent.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind
 
   async function answeredOnce(daemon: RunningDaemon, runId: string, expect: ExpectStatic): Promise<void> {
     expect(await daemon.finished(runId)).toMatchObject({ status: "completed", reply: { text: expect.stringContaining("Hello!") } });
-    const types = (await daemon.eventsUntil(runId, "reply.sent")).map((event) => event.type);
+    const types = (await daemon.eventsUntil(runId, "turn.completed")).map((event) => event.type);
     expect(types.filter((type) => type === "turn.completed")).toHaveLength(1);
     expect(types.filter((type) => type === "message.admitted")).toHaveLength(1);
-    expect(types.at(-1)).toBe("reply.sent");
+    expect(types.at(-1)).toBe("turn.completed");
   }
 });

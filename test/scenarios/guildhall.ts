@@ -133,16 +133,20 @@ export class RunningDaemon {
     return this.run(id);
   }
 
-  /** Everything the ledger says about a run, once it has said `last`. */
+  /** Everything the ledger says about a run up to now, and from then on until it has said `last`. */
   async eventsUntil(runId: string, last: LedgerEvent["type"]): Promise<LedgerEvent[]> {
+    // An event of its own marks what now is: everything about the run that was committed stands before it.
+    const posted = await this.fetch("/api/mail", { method: "POST", body: JSON.stringify({ to: "nobody", type: "mark", content: "" }) });
+    const { id: mark } = (await posted.json()) as { id: string };
     const stop = new AbortController();
     const response = await this.fetch("/api/events?after=0", { signal: stop.signal });
     const events: LedgerEvent[] = [];
+    let marked = false;
     for await (const { data } of readServerSentEvents(response.body as ReadableStream<Uint8Array>)) {
       const event = JSON.parse(data) as LedgerEvent;
-      if (event.subject[1] !== runId) continue;
-      events.push(event);
-      if (event.type === last) break;
+      marked ||= JSON.stringify(event).includes(mark);
+      if (event.subject[1] === runId) events.push(event);
+      if (marked && events.some(({ type }) => type === last)) break;
     }
     stop.abort();
     return events;

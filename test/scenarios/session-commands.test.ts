@@ -4,7 +4,7 @@ import { postgresPlace } from "../stores.ts";
 import { Home, type RunningDaemon } from "./guildhall.ts";
 
 const CONFIG = "owners: [telegram:7]\nagents:\n  main: {default: true}\n  coder: {}\n";
-const COMMAND_LINE = ["message.admitted", "route.decided", "command.ran", "reply.sent"];
+const COMMAND_LINE = ["message.admitted", "route.decided", "command.ran"];
 
 function homeOn(kind: string, { onTestFinished }: TestContext): Home {
   const place = kind === "PostgreSQL" ? postgresPlace() : undefined;
@@ -115,7 +115,7 @@ describe.each(["SQLite", "PostgreSQL"])("commands through a daemon on %s", (kind
       status: "completed",
       reply: { text: expect.stringContaining("new conversation") },
     });
-    const types = (await daemon.eventsUntil(runId, "reply.sent")).map((event: LedgerEvent) => event.type);
+    const types = (await daemon.eventsUntil(runId, "command.ran")).map((event: LedgerEvent) => event.type);
     expect(types).toEqual(COMMAND_LINE);
   }
 });

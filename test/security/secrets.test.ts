@@ -102,7 +102,7 @@ describe.each(["SQLite", "PostgreSQL"])("secrets on %s", (kind) => {
     const headers = { authorization: `Bearer ${token}`, accept, "content-type": "application/json" };
     await answer("MCP", daemon.fetch("/mcp", { method: "POST", body: JSON.stringify(rpc), headers }));
 
-    const events = await daemon.eventsUntil(sent.runId, "reply.sent");
+    const events = await daemon.eventsUntil(sent.runId, "turn.completed");
     clean("events", JSON.stringify(events));
 
     const backup = join(home.path, "backup.gz");

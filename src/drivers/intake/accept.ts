@@ -1,5 +1,6 @@
 import { admitMessage, type MessageToAdmit } from "../../acts/admit-message.ts";
 import { answerCommand } from "../../acts/answer-command.ts";
+import type { Delivers } from "../../acts/send-reply.ts";
 import type { Admission, InboundMessage } from "../../contract/wire.ts";
 import type { Address } from "../../deciders/routing/address.ts";
 import { routeNamed } from "../../deciders/routing/route.ts";
@@ -37,6 +38,7 @@ export type Accept = (message: InboundMessage, poster?: Caller, brought?: Brough
 export interface IntakeCommands extends Omit<CommandParts, "store"> {
   /** Turns here end at once when they are stopped. */
   readonly running: RunningTurns;
+  readonly delivers: Delivers;
 }
 
 /** Takes one message from outside: decides whose it is and stores it. When this resolves, the message cannot be lost. */
@@ -71,7 +73,11 @@ export function intake(
     const isThere = !brought && decision.agent !== null && revision.agents.has(decision.agent);
     const command = isThere ? chooseCommand(parseCommand(message.text)) : undefined;
     if (!command) return admitMessage(store, newId, reached, admitted);
-    const { admission, stopped } = await answerCommand(store, newId, reached, commandMessage(command, parts, admitted, revision, poster));
+    const { admission, stopped } = await answerCommand(
+      { store, newId, delivers: commands.delivers },
+      reached,
+      commandMessage(command, parts, admitted, revision, poster),
+    );
     for (const run of stopped) commands.running.stop(run);
     return admission;
   };
@@ -83,7 +89,7 @@ function commandMessage(
   message: MessageToAdmit,
   revision: Revision,
   poster: Caller | undefined,
-): Parameters<typeof answerCommand>[3] {
+): Parameters<typeof answerCommand>[2] {
   const { address, decision, sessionKey, targets } = message;
   return {
     ...message,
