@@ -21,7 +21,7 @@ export async function isolation(options: GlobalOptions): Promise<number> {
     print(JSON.stringify(report));
     return report.ok ? 0 : 1;
   }
-  const { pairs, possiblePairs, blind, agents, quarantined, noneInThisVersion } = report;
+  const { pairs, possiblePairs, blind, agents, quarantined } = report;
   print(bold(`isolation: ${report.ok ? "holds" : "FAILS"}`));
   const inVain = pairs.filter(({ attempts }) => attempts.every(({ outcome }) => FINE.includes(outcome)));
   const isLong = inVain.length > MAX_LINES;
@@ -42,7 +42,6 @@ export async function isolation(options: GlobalOptions): Promise<number> {
   print(`${tried} attempts by ${agents.length} agent${agents.length === 1 ? "" : "s"}${part}`);
   if (pairs.length === 0) print("There is only one agent, so that there is nobody to try it against.");
   if (quarantined.length > 0) print(harmless(`Without their broken sections: ${quarantined.join(", ")}`));
-  print(`None in this version: ${noneInThisVersion.join(", ")}`);
   return report.ok ? 0 : 1;
 }
 

@@ -37,16 +37,38 @@ export interface IsolationReport {
   readonly possiblePairs: number;
   /** Ways by which an agent does not even find its own things: attempts of that kind show nothing. */
   readonly blind: readonly string[];
-  /** Kinds of things that agents will have, and that this version does not. */
-  readonly noneInThisVersion: readonly string[];
 }
 
 const PAIRS_PER_AGENT = 30;
 /** A pair takes half a second or more: so many in all, or as many as there are agents. */
 const MAX_PAIRS = 250;
-const SESSION_KINDS = ["session", "name of its session", "name of its run", "task", "name of its task"];
+const SESSION_KINDS = [
+  "session",
+  "name of its session",
+  "name of its run",
+  "task",
+  "name of its task",
+  "workflow",
+  "step",
+  "name of its workflow",
+];
 /** By each of these an agent must find what is its own, or the refusals of others prove nothing. */
-const SEEING = ["files", "programs", "runs", "sessions", "tasks", "pools", "mail", "memory", "proposals", "idempotency", "mcp", "prompts"];
+const SEEING = [
+  "files",
+  "programs",
+  "runs",
+  "sessions",
+  "tasks",
+  "workflows",
+  "schedules",
+  "pools",
+  "mail",
+  "memory",
+  "proposals",
+  "idempotency",
+  "mcp",
+  "prompts",
+];
 
 /** Every agent against every other, on a copy in which nothing is real. Starts a daemon of its own and leaves nothing behind. */
 export async function testIsolation(where: Whereabouts, tell: (done: number, of: number) => void = () => {}): Promise<IsolationReport> {
@@ -118,7 +140,6 @@ export async function testIsolation(where: Whereabouts, tell: (done: number, of:
     pairs: reports,
     blind,
     possiblePairs: scratch.agents.length * (scratch.agents.length - 1),
-    noneInThisVersion: ["workflow runs", "schedules"],
   };
 }
 

@@ -37,6 +37,8 @@ export interface Tenant {
   readonly approvalId: string;
   readonly noteId: string;
   readonly taskId: string;
+  readonly workflowId: string;
+  readonly scheduleId: string;
   readonly tokenId: string;
   readonly claim: { readonly resource: string; readonly fence: number };
   readonly mcpSession: string;
@@ -126,6 +128,15 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
     goal: `${WORD} ${canaries.of("task")}`,
     wait_ms: TASK_MS,
   });
+  const workflow = await actor.must<{ id: string }>("POST", "/api/workflows/runs", {
+    workflow: { name: canaries.of("workflow").slice(0, 64), steps: [{ id: "one", agent: id, goal: `${WORD} ${canaries.of("step")}` }] },
+  });
+  const schedule = await actor.must<{ id: string }>("POST", "/api/schedules", {
+    agent: id,
+    name: `job-${canaries.of("schedule")}`.slice(0, 64),
+    cron: "@yearly",
+    goal: `${WORD} ${canaries.of("schedule")}`,
+  });
   const names = {
     run: runId,
     session: sessionKey,
@@ -135,6 +146,8 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
     approval: approvalId,
     note: noteId,
     task: task.id,
+    workflow: workflow.id,
+    schedule: schedule.id,
     token: created.id,
   };
   for (const [kind, name] of Object.entries(names)) canaries.name(`name of its ${kind}`, name);
@@ -157,6 +170,8 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
     approvalId,
     noteId,
     taskId: task.id,
+    workflowId: workflow.id,
+    scheduleId: schedule.id,
     tokenId: created.id,
     claim: { resource: claim.resource, fence: claim.fence },
     mcpSession: await openMcp(actor),

@@ -28,6 +28,8 @@ const BY_ROOM: Readonly<Record<string, Values>> = {
     before: () => ["zzzzzzzzzzzzzzzzzzzz"],
     q: ({ id, taskId }) => [WORD, `${WORD} ${id}`, taskId, taskId.slice(0, 8)],
   },
+  workflows: { id: ({ workflowId }) => [workflowId], before: () => ["zzzzzzzzzzzzzzzzzzzz"], name: () => ["isolation"] },
+  schedules: { id: ({ scheduleId }) => [scheduleId] },
   memory: { id: ({ noteId }) => [noteId], before: () => ["zzzzzzzzzzzzzzzzzzzz"] },
   tokens: { id: ({ tokenId }) => [tokenId] },
   agents: { id: ({ id }) => [id] },
@@ -98,6 +100,24 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "GET /api/tasks/search": COMMON,
   // Where the operator lets it delegate to the victim, it may.
   "POST /api/tasks": { common: true, bodies: ({ id }) => [{ agent: id, goal: "x" }] },
+  "GET /api/workflows/runs": COMMON,
+  "POST /api/workflows/runs": {
+    common: true,
+    bodies: ({ id }) => [{ workflow: { name: "isolation", steps: [{ id: "one", agent: id, goal: "x" }] } }],
+  },
+  "POST /api/workflows/runs/{id}/cancel": { bodies: () => [{}] },
+  "POST /api/workflows/runs/{id}/pause": { bodies: () => [{}] },
+  "POST /api/workflows/runs/{id}/resume": { bodies: () => [{}] },
+  "POST /api/workflows/runs/{id}/approve": { bodies: () => [{ step: "one", verdict: "approve" }] },
+  "POST /api/workflows/runs/{id}/rerun": { bodies: () => [{ from: "one" }] },
+  "GET /api/schedules": COMMON,
+  "POST /api/schedules": { bodies: ({ id }) => [{ agent: id, name: "x", cron: "@yearly", goal: "x" }] },
+  // The protocol answers 200 to what it refuses.
+  "POST /a2a/{agent}": {
+    common: true,
+    bodies: ({ taskId }) =>
+      ["GetTask", "CancelTask", "tasks/get", "tasks/cancel"].map((method) => ({ jsonrpc: "2.0", id: 1, method, params: { id: taskId } })),
+  },
   "GET /api/memory": COMMON,
   "GET /api/claims": COMMON,
   "GET /api/mail": COMMON,
