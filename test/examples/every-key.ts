@@ -21,7 +21,7 @@ prices: { local/small: { input: 1, output: 2, cached_input: 0.1 } }
 limits: { turns: 64, waiting: 1000, waiting_per_agent: 100 }
 web: { search: { searxng: http://127.0.0.1:8, brave: brave-key-value, tavily: tavily-key-value }, private_hosts: [127.0.0.1] }
 agents:
-  main: { default: true, tools: coding, sees: "*" }
+  main: { default: true, tools: coding, sees: "*", subagents: { agents: [peer:far] } }
   coder:
     state: active
     weight: 2
@@ -67,6 +67,8 @@ pools:
     keys:
       facts: { readers: [coder], writers: [coder], schema: { type: object }, policy: last_write, ttl: 30d, max_bytes: 1000, overflow: reject, endorse: [coder] }
       any: { schema: true }
+a2a: { agents: [coder], url: http://127.0.0.1:4270, max_depth: 1, max_open: 5 }
+peers: { far: { url: http://127.0.0.1:9/, token: peer-token-value, give_up_after: 1s } }
 store: sqlite
 server: { host: 127.0.0.1, port: 0 }
 `;

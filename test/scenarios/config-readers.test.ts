@@ -53,6 +53,14 @@ beforeAll(async () => {
   await ask("POST", "/api/mail", { to: "role:engineer", type: "note", content: "x" }, token);
   await ask("POST", "/api/mail/receive", { max: 1, visibility_ms: 1_000 }, token);
   await said({ platform: "discord" });
+  const guest = (await ask("POST", "/api/tokens", { scope: "guest:jane" })) as { token: string };
+  const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }] };
+  await fetch(`${daemon.url}/a2a/coder`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${guest.token}`, "a2a-version": "1.0" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } }),
+  });
+  await said({ platform: "nowhere", text: "ask agent peer:far to count herons" });
   // Programs: they run, or a person is asked for them; by then it is known how they would run.
   for (const platform of ["discord", "nowhere"]) {
     const program = { id: crypto.randomUUID(), platform, chat: "c", peer: "7", chat_type: "dm", text: "run ls" };

@@ -77,7 +77,7 @@ const RULES: readonly Rule[] = [
     content: plain(content),
   })),
   rule("mail_read", /^(?:read|check|show)(?: me)?(?: my| the)? mail$/is, () => ({})),
-  rule("agent_delegate", /^(?:delegate to|ask|have) (?:the )?agent ([\w-]+)(?: to|:)? (.+)$/is, (agent, goal) => ({
+  rule("agent_delegate", /^(?:delegate to|ask|have) (?:the )?agent ((?:peer:)?[\w-]+)(?: to|:)? (.+)$/is, (agent, goal) => ({
     agent,
     goal: plain(goal),
   })),
