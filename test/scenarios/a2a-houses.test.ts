@@ -108,6 +108,18 @@ describe("two houses", () => {
     expect((await tasksOf(west)).filter(({ kind }) => kind === "api")).toEqual([]);
   });
 
+  test("the doctor says who is published and who answers", async () => {
+    const { stdout } = await west.home.run(["doctor", "--json"]);
+    const { checks } = JSON.parse(stdout) as { checks: { id: string; severity: string; found: string }[] };
+    expect(checks).toContainEqual(expect.objectContaining({ id: "a2a", severity: "ok", found: "published: main" }));
+    expect(checks).toContainEqual(expect.objectContaining({ id: "peer.far", severity: "ok", found: "main answers and streams" }));
+    const lost = new Home("a2a: { agents: [main] }\npeers: { gone: { url: http://127.0.0.1:9/ } }\n");
+    const said = JSON.parse((await lost.run(["doctor", "--json"])).stdout) as { checks: typeof checks };
+    expect(said.checks).toContainEqual(expect.objectContaining({ id: "peer.gone", severity: "warning" }));
+    expect(said.checks).toContainEqual(expect.objectContaining({ id: "a2a.main", severity: "warning" }));
+    await lost.remove();
+  });
+
   test("how deep a chain may be is counted across both", async () => {
     // West allows a depth of 2: east's main is at 1, its helper at 2, and nobody is at 3, whatever east would allow.
     script = {

@@ -1,4 +1,5 @@
 import { homeOf, type Whereabouts } from "../../settings/home.ts";
+import { a2aChecks } from "./a2a-checks.ts";
 import type { Check, Finding } from "./check.ts";
 import { configChecks } from "./config-checks.ts";
 import { folderChecks, homeChecks } from "./home-checks.ts";
@@ -32,6 +33,7 @@ async function findings(where: Whereabouts): Promise<Finding[]> {
     await portCheck(settings),
     jailCheck(),
     ...(await sandboxChecks(settings)),
+    ...(await a2aChecks(settings)),
     ...folderChecks(home, Object.keys(settings.config.agents)),
   ];
 }
