@@ -33,7 +33,7 @@ export class DelegatingHouse extends TurningHouse {
     super(store, config);
     this.taskParts = taskParts(store, newId, this.agents);
     const models = modelRegistry([
-      { name: "test", model: () => ({ name: "test/model", stream: async function* () {} }), models: () => [] },
+      { name: "test", model: () => ({ name: "test/model", scripted: true, stream: async function* () {} }), models: () => [] },
     ]);
     this.delegation = delegationTools({ tasks: this.taskParts, models, seen: new Tasks(store, this.agents) });
     this.tools = this.delegation;
