@@ -79,11 +79,13 @@ function parallelWriters(definition: Workflow, order: StepOrder, writers: Writer
       const path = ["steps", index, "writes", place];
       const fix = `Give ${key} another policy under keys (last_write, append, union, …), or let each write a key of its own.`;
       if (step.foreach !== undefined)
-        found.push(errorAt(path, "workflow.parallel_writers", `all items of ${step.id} write ${key}, whose policy is reject`, fix));
+        found.push(
+          tell(definition, false, path, "workflow.parallel_writers", `all items of ${step.id} write ${key}, whose policy is reject`, fix),
+        );
       const other = firstOf(earlier, (beside) => !isOpposite(step.when, stepAt(definition, beside).when));
       if (other === undefined) return found;
       const message = `${stepAt(definition, other).id} and ${step.id} both write ${key}, whose policy is reject, and may run at the same time`;
-      return [...found, errorAt(path, "workflow.parallel_writers", message, fix)];
+      return [...found, tell(definition, false, path, "workflow.parallel_writers", message, fix)];
     }),
   );
 }

@@ -19,7 +19,11 @@ test("a sound workflow has no problems", () => {
     { id: "each", needs: ["list"], foreach: "things", reads: ["things"], writes: ["notes"], max_parallel: 3, goal: "{{item.name}}" },
     { id: "sum", needs: ["each"], reads: ["notes", "things"], writes: ["report"], when: "steps.each.status == 'completed' && input.sum" },
   ];
-  const more = { keys: { notes: { policy: "append" } }, outputs: ["report"], idempotency_key: "sum-{{input.what}}" };
+  const more = {
+    keys: { things: { schema: { type: "array" } }, notes: { policy: "append" } },
+    outputs: ["report"],
+    idempotency_key: "sum-{{input.what}}",
+  };
   expect(problemsOf(steps, more, ["main"])).toEqual([]);
 });
 
@@ -198,14 +202,48 @@ describe("two writers of one key", () => {
   });
 
   test("all items of a foreach", () => {
+    const list = { list: { policy: "append" } };
     const steps = [
       { id: "l", writes: ["list"] },
       { id: "each", needs: ["l"], foreach: "list", max_parallel: 1, writes: ["k"] },
     ];
-    expect(problemsOf(steps)).toEqual([
+    expect(problemsOf(steps, { keys: list })).toEqual([
       "error workflow.parallel_writers steps.1.writes.0: all items of each write k, whose policy is reject",
     ]);
-    expect(problemsOf(steps, { keys: { k: { policy: "append" } } })).toEqual([]);
+    expect(problemsOf(steps, { keys: { ...list, k: { policy: "append" } } })).toEqual([]);
+  });
+
+  test("in a persistent pool, where the config says what holds for a key", () => {
+    expect(problemsOf(two, { pool: "house" })).toEqual([said.replace("error", "warning")]);
+  });
+});
+
+describe("what holds for keys", () => {
+  const list = [
+    { id: "a", writes: ["k"] },
+    { id: "each", needs: ["a"], foreach: "k" },
+  ];
+  test("a list must be one: an answer is a text otherwise", () => {
+    const of = (k?: object) => problemsOf(list, k ? { keys: { k } } : {});
+    const warned = ["warning workflow.no_list steps.1.foreach: nothing says that k holds a list: an answer is stored as text"];
+    expect(of()).toEqual(warned);
+    expect(of({ policy: "last_write" })).toEqual(warned);
+    expect(of({ schema: { type: "object" } })).toEqual(["error workflow.no_list steps.1.foreach: by its schema, k holds no list"]);
+    for (const sound of [
+      { schema: { type: "array" } },
+      { schema: { type: ["array", "null"] } },
+      { schema: { minItems: 1 } },
+      { policy: "append" },
+      { policy: "union" },
+    ])
+      expect(of(sound)).toEqual([]);
+  });
+
+  test("of a persistent pool they stand in the config", () => {
+    expect(problemsOf(list, { pool: "house" })).toEqual([]);
+    expect(problemsOf(list, { pool: "house", keys: { k: { schema: { type: "array" } } } })).toEqual([
+      "warning workflow.unused_keys keys: what holds for the keys of the pool house is written where the pool is",
+    ]);
   });
 });
 

@@ -2,6 +2,7 @@ import type { Workflow } from "../../contract/workflows.ts";
 import { errorAt, type Finding, warningAt } from "../../settings/config-problem.ts";
 import type { Conditions } from "./condition.ts";
 import { conditionProblems } from "./condition-problems.ts";
+import { contractProblems } from "./contract-problems.ts";
 import { keyProblems } from "./key-problems.ts";
 import { needsProblems } from "./needs-problems.ts";
 import { stepOrder } from "./step-order.ts";
@@ -20,8 +21,8 @@ export interface AroundWorkflow {
  * at once that order makes sense.
  *
  * Keys: whoever reads a key (`reads`, `foreach`, `outputs.x` in a `when`) must need, over however many steps, somebody who writes it. Inputs are
- * no keys: they are reached by templates and conditions. In a persistent `pool` a key may be there already, and others write too: what would be
- * an error is a warning then. Two that may run at the same time, or the items of one `foreach`, cannot both write a key with the policy
+ * no keys: they are reached by templates and conditions. In a persistent `pool` a key may be there already, others write too, and the config says
+ * what holds for its keys: what would be an error is a warning then. Two that may run at the same time, or the items of one `foreach`, cannot both write a key with the policy
  * `reject`; two steps of which one has exactly the other's `when` negated never run both.
  */
 export function workflowProblems(definition: Workflow, { agents, conditions }: AroundWorkflow): Finding[] {
@@ -32,6 +33,7 @@ export function workflowProblems(definition: Workflow, { agents, conditions }: A
     ...definition.steps.flatMap((step, index) => stepProblems(definition, step, index, { known, suggest })),
     ...idempotencyProblems(definition),
     ...unusedKeys(definition, suggest),
+    ...contractProblems(definition),
   ];
   const order = stepOrder(definition);
   if (order === null) return found;
