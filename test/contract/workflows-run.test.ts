@@ -140,6 +140,25 @@ describe.each(PLACES)("a workflow on %s", (_name, makePlace) => {
     expect(await house.openTurns()).toEqual([]);
   });
 
+  test("W1 a failure counts once, however much rests on it: the run stays open while another branch waits for a person", async () => {
+    const id = await house.start({
+      keys: { object: { schema: { type: "object" } } },
+      steps: [
+        step("bad", { writes: ["object"] }),
+        step("after", { needs: ["bad"] }),
+        step("other"),
+        step("gate", { needs: ["other"], review: "human" }),
+      ],
+    });
+    await house.drain();
+    expect(await house.states(id)).toEqual({ bad: "failed", after: "cancelled", other: "completed", gate: "review" });
+    expect((await house.run(id)).status).toBe("waiting");
+    await house.review(id, "gate");
+    await house.drain();
+    expect(await house.run(id)).toMatchObject({ status: "failed", error: { message: "a step failed: bad (task.bad_answer)" } });
+    expect(await house.states(id)).toMatchObject({ gate: "completed" });
+  });
+
   test("`when` that is false skips a step, and skipped is done", async () => {
     house.playStep = (goal) => (goal === "do a" ? '{"ok": false}' : "fine");
     const id = await house.start(

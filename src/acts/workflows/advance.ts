@@ -48,14 +48,17 @@ export async function advanceIn(
     const over: string[] = [];
     for (const planned of plan(compiled, { states, values, approved, paused: going.standing.paused }, next)) {
       const state = await apply(parts, tx, going, planned, current);
-      if (state !== null) states.set(planned.step, state);
-      if (state !== null && isStepOver(state)) over.push(planned.step);
+      if (state === null) continue;
+      states.set(planned.step, state);
+      // With a step that is lost all that rests on it is over already.
+      if (isLost(state)) for (const one of restsOn(compiled, [planned.step])) states.set(one, "cancelled");
+      else if (isStepOver(state)) over.push(planned.step);
     }
     next = candidatesAfter(compiled, over);
   }
 }
 
-/** A step of the run, not an item of one, is over: what rests on a failure is over too. Answers who else that concerns. */
+/** A step of the run, not an item of one, is over: what rests on one that is lost is over with it. */
 export async function endStepIn(
   parts: TaskParts,
   tx: Tx,
@@ -66,14 +69,17 @@ export async function endStepIn(
   await endStep(tx, going.known.id, step, end);
   const data = { step, ...(end.error ? { error: end.error } : {}), ...end.told };
   const ended = await tell(parts, tx, going, `step.${end.state}`, data);
-  const isLost = end.state === "failed" || end.state === "cancelled";
-  count(going, { open: -1, failed: isLost ? 1 : 0 });
-  if (!isLost) return;
+  count(going, { open: -1, failed: isLost(end.state) ? 1 : 0 });
+  if (!isLost(end.state)) return;
   const error = { code: "workflow.step_failed", message: `${step}, which it rests on, is ${end.state}` };
   const resting = await cancelUnbegun(tx, going.known.id, restsOn(going.known.compiled, [step]), error);
   if (resting.length === 0) return;
   count(going, { open: -resting.length });
   await tell(parts, tx, { ...going, causedBy: ended }, "step.cancelled", { steps: resting, because: error.message });
+}
+
+export function isLost(state: StepState): boolean {
+  return state === "failed" || state === "cancelled";
 }
 
 /** Answers the state that the step has now; null: as it was. */

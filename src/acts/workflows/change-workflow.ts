@@ -1,6 +1,6 @@
 import { isWorkflowOver, type StepState } from "../../contract/workflows.ts";
-import { countItems } from "../../deciders/planning/plan.ts";
-import { rerunPlan } from "../../deciders/planning/rerun.ts";
+import { countItems, restsOn } from "../../deciders/planning/plan.ts";
+import { rerunPlan, stepOfItem } from "../../deciders/planning/rerun.ts";
 import { Failure } from "../../kernel/failure.ts";
 import { readTask, reopenTask } from "../../records/tasks/task-rows.ts";
 import { reopenWorkflowRun } from "../../records/workflows/workflow-run-rows.ts";
@@ -9,7 +9,7 @@ import type { Tx } from "../../store/engine.ts";
 import { closeTaskIn } from "../tasks/close-task.ts";
 import { endTreeIn } from "../tasks/end-tree.ts";
 import type { TaskParts } from "../tasks/task-parts.ts";
-import { advanceIn, endStepIn } from "./advance.ts";
+import { advanceIn, endStepIn, isLost } from "./advance.ts";
 import { endWorkflowIn, outputsOf, settleStandingIn } from "./end-workflow.ts";
 import { count, type GoingWorkflow, holdExisting, tell } from "./going-workflow.ts";
 import { startItemsIn } from "./start-items.ts";
@@ -70,22 +70,18 @@ async function tryAgainIn(parts: TaskParts, tx: Tx, going: GoingWorkflow): Promi
   if (pool !== null && definition.pool === undefined && !(await parts.pools.reopenIn(tx, going.by, pool)))
     throw new Failure("workflow.over", `what the steps of ${id} shared is no longer kept`);
   const steps = await readSteps(tx, id);
-  const planned = rerunPlan(compiled, new Map(steps.map(({ step, state }) => [step, state])), []);
-  const again = planned.again.filter((step) => compiled.steps.has(step));
-  // A `foreach` keeps the items that are done, as long as nothing that it rests on is done again.
-  const items = steps.filter(({ itemIndex, ofStep }) => itemIndex !== null && again.includes(ofStep));
-  const kept = new Set(
-    again.filter((step) => {
-      const needs = compiled.steps.get(step)?.looksAt ?? [];
-      return items.some(({ ofStep }) => ofStep === step) && !needs.some((need) => again.includes(need));
-    }),
+  const { again, reused } = rerunPlan(compiled, new Map(steps.map(({ step, state }) => [step, state])), []);
+  const whole = again.filter((step) => compiled.steps.has(step));
+  // Of a `foreach`: items that are done stay so, as long as nothing that it rests on is done again.
+  const items = [...again, ...reused].filter((step) => !compiled.steps.has(step));
+  const kept = new Set(items.map(stepOfItem));
+  for (const step of whole) if (!kept.has(step)) await removeItems(tx, id, step);
+  await resetSteps(
+    tx,
+    id,
+    again.filter((step) => !kept.has(step)),
   );
-  for (const step of again) if (!kept.has(step)) await removeItems(tx, id, step);
-  const lost = items
-    .filter(({ ofStep, state }) => kept.has(ofStep) && state !== "completed" && state !== "skipped")
-    .map(({ step }) => step);
-  await resetSteps(tx, id, [...again.filter((step) => !kept.has(step)), ...lost]);
-  going.standing = { ...going.standing, status: "running", paused: false, openSteps: again.length, activeSteps: 0, failedSteps: 0 };
+  going.standing = { ...going.standing, status: "running", paused: false, openSteps: whole.length, activeSteps: 0, failedSteps: 0 };
   await reopenWorkflowRun(tx, going.standing);
   await reopenTask(tx, id);
   going.causedBy = await tell(parts, tx, going, "workflow.resumed", { again });
@@ -113,6 +109,7 @@ export async function goOnIn(
     await endStepIn(parts, tx, going, step, outcome);
     count(going, { active: -1 });
     states.set(step, outcome.state);
+    if (isLost(outcome.state)) for (const one of restsOn(compiled, [step])) states.set(one, "cancelled");
   }
   // Whatever was approved while the run was paused.
   const approved = new Set(steps.flatMap((step) => (step.state === "review" && step.approved ? [step.step] : [])));

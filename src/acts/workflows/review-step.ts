@@ -1,5 +1,4 @@
 import { isWorkflowOver } from "../../contract/workflows.ts";
-import { candidatesAfter } from "../../deciders/planning/plan.ts";
 import { Failure } from "../../kernel/failure.ts";
 import { noteReview, readStep } from "../../records/workflows/workflow-step-rows.ts";
 import type { Tx } from "../../store/engine.ts";
@@ -32,7 +31,6 @@ export async function reviewStepIn(parts: TaskParts, tx: Tx, { workflow, step, v
   } else {
     const message = `rejected by ${by}${note === null ? "" : `: ${note}`}`;
     await endStepIn(parts, tx, going, step, { state: "failed", error: { code: "step.rejected", message } });
-    await advanceIn(parts, tx, going, candidatesAfter(going.known.compiled, step));
   }
   await settleStandingIn(parts, tx, going);
 }

@@ -49,9 +49,10 @@ export async function settleStepIn(parts: TaskParts, tx: Tx, task: StoredTask, e
   const told = { task: task.id, run: task.run, attempts: row.attempts };
   if (row.itemIndex === null) {
     await endStepIn(parts, tx, going, row.step, { ...over, told });
-    states.set(row.step, state);
     count(going, { active: -1 });
-    await advanceIn(parts, tx, going, candidatesAfter(going.known.compiled, row.step), { states });
+    // With a step that is lost, all that rests on it is over already, and what was read before of their states holds no more.
+    if (state === "completed")
+      await advanceIn(parts, tx, going, candidatesAfter(going.known.compiled, row.step), { states: states.set(row.step, state) });
   } else {
     await endItemIn(parts, tx, going, row, over, told, parent?.items ?? null);
   }
