@@ -45,9 +45,9 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
   });
   afterEach(() => place.remove());
 
-  const open = async (opening: Opening): Promise<string> => {
+  const rowOf = (opening: Opening): NewTaskRow => {
     const id = opening.id ?? newId();
-    const row: NewTaskRow = {
+    return {
       kind: "delegate",
       agent: "writer",
       from: "main",
@@ -61,8 +61,11 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
       ...opening,
       id,
     };
+  };
+  const open = async (opening: Opening): Promise<string> => {
+    const row = rowOf(opening);
     await store.transact("open", (tx) => addTask(store, tx, row));
-    return id;
+    return row.id;
   };
   const end = (id: string, ending: Partial<TaskEnd> = {}) =>
     store.transact("end", (tx) => endTask(store, tx, id, { status: "completed", result: null, error: null, ...ending }));
@@ -272,6 +275,7 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
     await retention.sweep();
     expect(await listed(OPERATOR)).toEqual([running]);
     expect(await store.read.all`select * from task_viewers where task_id <> ${running}`).toEqual([]);
+    expect(await store.read.all`select id from documents where collection = 'tasks'`).toEqual([{ id: running }]);
   });
 
   test("one that somebody still goes on with is kept, however old", async () => {
@@ -291,6 +295,35 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
     await place.elapse(HOUR);
     for (let round = 0; round < 3; round++) await retention.sweep();
     expect(await listed(OPERATOR)).toEqual([]);
+  });
+
+  test("one that a turn waits for is kept until the turn has ended", async () => {
+    const retention = new Retention(store, () => 1);
+    await store.transact(
+      "run",
+      (tx) => tx.run`insert into runs (id, agent, session_key, status, address, input, decision, created_at)
+      values ('run', 'main', 'k', 'waiting', '{}', 'x', '{}', now_ms())`,
+    );
+    const id = await open({ goal: "waited for", parentRun: "run" });
+    await end(id);
+    await place.elapse(HOUR);
+    await retention.sweep();
+    expect(await listed(OPERATOR)).toEqual([id]);
+    await store.transact("ended", (tx) => tx.run`update runs set status = 'completed', ended_at = now_ms() where id = 'run'`);
+    await retention.sweep();
+    await retention.sweep();
+    expect(await listed(OPERATOR)).toEqual([]);
+  });
+
+  test("among very many that fit, the newest are weighed", async () => {
+    await store.transact("open many", async (tx) => {
+      for (let index = 0; index < 510; index++) await addTask(store, tx, rowOf({ goal: "the same words for all" }));
+    });
+    const last = await open({ goal: "the same words for all, and these are the last" });
+    const ids = await found(OPERATOR, "same words", { limit: 100 });
+    expect(ids).toHaveLength(100);
+    const newest = new Set((await listed(OPERATOR, { limit: 500 })).concat(last));
+    expect(ids.every((id) => newest.has(id))).toBe(true);
   });
 
   test("a round removes a bounded number, and the rounds together everything", async () => {

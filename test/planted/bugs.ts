@@ -18,6 +18,7 @@ import { SANDBOX_BUGS } from "./sandbox-bugs.ts";
 import { SCHEDULE_BUGS } from "./schedule-bugs.ts";
 import { SESSION_BUGS } from "./session-bugs.ts";
 import { SETTINGS_BUGS } from "./settings-bugs.ts";
+import { TASK_BUGS } from "./task-bugs.ts";
 import { TENANT_BUGS } from "./tenant-bugs.ts";
 import { TURN_BUGS } from "./turn-bugs.ts";
 import { WORKFLOW_API_BUGS } from "./workflow-api-bugs.ts";
@@ -258,6 +259,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...WORKSPACE_BUGS,
   ...SANDBOX_BUGS,
   ...DOCTOR_BUGS,
+  ...TASK_BUGS,
   ...TENANT_BUGS,
   ...SETTINGS_BUGS,
   ...PLANNING_BUGS,

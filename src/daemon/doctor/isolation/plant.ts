@@ -129,11 +129,12 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
     wait_ms: TASK_MS,
   });
   const workflow = await actor.must<{ id: string }>("POST", "/api/workflows/runs", {
-    workflow: { name: canaries.of("workflow").slice(0, 64), steps: [{ id: "one", agent: id, goal: `${WORD} ${canaries.of("step")}` }] },
+    workflow: { name: "isolation", steps: [{ id: "one", agent: id, goal: `${WORD} ${canaries.of("step")}` }] },
+    input: { said: canaries.of("workflow") },
   });
   const schedule = await actor.must<{ id: string }>("POST", "/api/schedules", {
     agent: id,
-    name: `job-${canaries.of("schedule")}`.slice(0, 64),
+    name: "isolation",
     cron: "@yearly",
     goal: `${WORD} ${canaries.of("schedule")}`,
   });

@@ -1,0 +1,116 @@
+import type { PlantedBug } from "./bugs.ts";
+
+const VIEWERS = "src/records/tasks/task-viewers.ts";
+const SEARCH = "src/records/tasks/search-tasks.ts";
+const SEEN = "src/records/tasks/seen-tasks.ts";
+const INDEX = "src/records/tasks/task-index.ts";
+const RETENTION = "src/records/tasks/retention.ts";
+const MARKED = "src/store/marked-search.ts";
+const ASK = "src/acts/tasks/ask-for-task.ts";
+const onSqlite = { tests: ["test/contract/tasks.test.ts"], filter: "SQLite" };
+const security = { tests: ["test/security/tasks.test.ts"] };
+const scenario = { tests: ["test/scenarios/tasks.test.ts"], filter: "SQLite" };
+
+/** Bugs in who sees which tasks, in how they are found, and in how long they are kept. */
+export const TASK_BUGS: readonly PlantedBug[] = [
+  {
+    name: "whoever opened a task does not see what is below it",
+    file: VIEWERS,
+    from: "const inherited = above ? (JSON.parse(above.viewers) as string[]) : [];",
+    to: "const inherited = above ? (JSON.parse(above.viewers) as string[]).slice(0, 0) : [];",
+    ...onSqlite,
+  },
+  {
+    name: "an agent that may look at one other sees everything",
+    file: VIEWERS,
+    from: 'return sees.includes("*") ? "all" : [...new Set([caller.name, ...sees])];',
+    to: 'return sees.length > 0 ? "all" : [...new Set([caller.name, ...sees])];',
+    ...onSqlite,
+  },
+  {
+    name: "guests see what agents of their name see, whoever these look at",
+    file: VIEWERS,
+    from: 'if (caller.kind === "guest") return [caller.name];\n  if (caller.kind !== "agent") return [];',
+    to: 'if (caller.kind === "reader") return [];',
+    ...onSqlite,
+  },
+  {
+    name: "a search looks through the tasks of all",
+    file: SEARCH,
+    from: 'eyes === "all" ? [MARKS.every] : eyes.map(MARKS.viewer),',
+    to: "[MARKS.every],",
+    ...security,
+  },
+  {
+    name: "the beginning of an id finds the tasks of all",
+    file: SEEN,
+    from: "where v.viewer = ${viewer} and v.task_id >= ${from}",
+    to: "where ${viewer} <> '' and v.task_id >= ${from}",
+    ...security,
+  },
+  {
+    name: "a name in the text of a task is as good as a mark",
+    file: "src/store/search-marks.ts",
+    from: "return FIRST + Buffer.from(mark)",
+    to: "return Buffer.from(mark)",
+    tests: ["test/contract/tasks.test.ts"],
+    filter: "SQLite",
+  },
+  {
+    name: "what came of a task is not found",
+    file: INDEX,
+    from: "documentOf(task, status, parts.join",
+    to: "documentOf(task, status, parts.slice(0, 1).join",
+    ...onSqlite,
+  },
+  {
+    name: "the oldest are weighed, not the newest",
+    file: MARKED,
+    from: "order by rowid desc limit ${WEIGHED}",
+    to: "order by rowid limit ${WEIGHED}",
+    ...onSqlite,
+  },
+  {
+    name: "what is removed stays findable",
+    file: RETENTION,
+    from: "await this.#store.search.remove(tx, TASK_DOCUMENTS, id);",
+    to: "",
+    tests: ["test/contract/tasks.test.ts"],
+    filter: "SQLite",
+  },
+  {
+    name: "a task is removed while its parent still goes on",
+    file: RETENTION,
+    from: "and not exists (select 1 from tasks as p where p.id = t.parent_id and p.ended_at is null)",
+    to: "",
+    ...onSqlite,
+  },
+  {
+    name: "a task that a turn still waits for is removed",
+    file: RETENTION,
+    from: "and not exists (select 1 from runs as r where r.id = t.parent_run and r.ended_at is null)",
+    to: "",
+    ...onSqlite,
+  },
+  {
+    name: "every guest may give every agent tasks",
+    file: ASK,
+    from: "if (!isNamed(caller, current.agents.get(to)?.guests ?? []))",
+    to: 'if (!isNamed(caller, ["*"]))',
+    ...scenario,
+  },
+  {
+    name: "an agent may give tasks to everybody",
+    file: ASK,
+    from: "if (!policy.delegatesOf(caller.name).includes(to))",
+    to: "if (policy.delegatesOf(caller.name).includes(to) && to === caller.name)",
+    ...scenario,
+  },
+  {
+    name: "whoever may look at a task may end it",
+    file: "src/records/tasks/tasks.ts",
+    from: 'if ((caller.kind === "agent" || caller.kind === "guest") && commanding.includes(caller.name)) return whole;',
+    to: 'if (caller.kind === "agent" || commanding.includes(caller.name)) return whole;',
+    ...security,
+  },
+];
