@@ -20,6 +20,7 @@ interface DemoOptions extends GlobalOptions {
 /** Where nobody says how wide a line may be. */
 const COLUMNS = 80;
 const INTERRUPTED = 130;
+const SHORT_ID = 14;
 const ENDING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** A house of its own, which is gone afterwards unless it is to be kept: also when it is interrupted, once its daemon has ended. */
@@ -154,15 +155,14 @@ class Demo {
     const { bold } = this.#paint;
     const kept = [
       [`export GUILDHALL_HOME=${this.#home}`, ""],
-      [`guildhall workflow show ${run.id}`, "this run again"],
+      [`guildhall workflow show ${run.id.slice(0, SHORT_ID)}`, "this run again"],
       [`guildhall workflow run ${DEMO_NAME} --input shop=bakery`, "another one"],
-      ["guildhall start", "the same house, to look around in"],
-      [`guildhall pool blame ${run.pool} draft`, "who wrote it, and from what"],
+      ["guildhall start", "to look around in it"],
     ];
     const commands = [
       ...(this.#options.keep ? kept : [["guildhall demo --keep", "the same, and the house stays to look around in"]]),
-      ["guildhall init", "a house of your own, with a first workflow"],
-      ["guildhall chat", "talk to an agent; with a key it is a real one"],
+      ["guildhall init", "a house of your own"],
+      ["guildhall chat", "talk to an agent"],
       ["guildhall --help", "everything else"],
     ];
     return `\n${bold("Try next")}\n${table(commands.map(([command = "", does = ""]) => [`  ${command}`, does]))}\n`;

@@ -70,6 +70,7 @@ test("for a reader that is no terminal it prints plain lines, and keeps its hous
   expect(stdout).toContain("every answer is scripted (offline/demo)");
   expect(stdout).toMatch(/✔ revise +wrote draft@2/);
   expect(stdout).toContain("Try next");
+  expect(stdout.split("\n").filter((line) => line.length > 80 && !line.includes("GUILDHALL_HOME"))).toEqual([]);
   const [kept] = houses();
   expect(existsSync(join(folder, kept as string, "state.db"))).toBe(true);
 }, 90_000);

@@ -116,12 +116,7 @@ describe("the example of a payment client", () => {
       const run = await runApproved(home, daemon, file, order[3]);
       expect(run.status).toBe("completed");
       expect(run.outputs).toEqual({ [output]: "class Client { /* knows the endpoint */ }" });
-      expect(server.requests.map(goalOf)).toEqual([
-        "Research the Stripe API",
-        "Build the payment client",
-        "Write integration tests",
-        "Ship it",
-      ]);
+      expect(server.requests.map((request) => goalOf(request).split(" ")[0])).toEqual(["Research", "Build", "Write", "Ship"]);
       const began = run.steps.toSorted((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0)).map(({ id }) => id);
       expect(began).toEqual(order);
       // The last one reads nothing: nothing of what the others have written is in what it is told.
