@@ -1,5 +1,5 @@
 import { TasksClient } from "../client/tasks.ts";
-import { isTaskOver, type Task, type TaskHit, type TaskStatus } from "../contract/tasks.ts";
+import { isTaskOver, type Task, type TaskHit, type TaskRelay, type TaskStatus } from "../contract/tasks.ts";
 import { connectRunning } from "./connect.ts";
 import { moment, span, table } from "./spans.ts";
 import { taskTree } from "./task-tree.ts";
@@ -69,11 +69,16 @@ function inWords(task: Task, below: readonly Task[]): string {
     `${dim("from")}    ${harmless(task.from)} ${moment(task.createdAt)}, ${task.kind}${task.parent === null ? "" : `, below ${task.parent}`}`,
     ...(task.run === null ? [] : [`${dim("run")}     ${task.run}`]),
     `${dim("took")}    ${costOf(task.usage)}${below.length > 0 ? `, with ${below.length} below it` : ""}`,
+    ...(task.relay ? [`${dim("relay")}   ${relayInWords(task.relay)}`] : []),
     `${dim("goal")}    ${harmless(task.goal)}`,
     ...(task.result === null ? [] : [`${dim("result")}  ${harmless(inText(task.result))}`]),
     ...(task.error === null ? [] : [`${dim("error")}   ${red(`${harmless(task.error.message)} [${task.error.code}]`)}`]),
   ];
   return [...lines, ...taskTree(task.id, below)].join("\n");
+}
+
+function relayInWords({ returned, asPointers, throughMemory }: TaskRelay): string {
+  return `${returned} tokens given back to whoever asked (${asPointers} as pointers), ${throughMemory} read from the shared memory`;
 }
 
 function inText(result: unknown): string {

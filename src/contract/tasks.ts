@@ -21,7 +21,7 @@ export type TaskKind = (typeof TASK_KINDS)[number];
 export const taskRelay = z.object({
   returned: z.number(),
   asPointers: z.number(),
-  /** Read from the shared memory by everybody below. */
+  /** Read from the shared memory by whoever did them. */
   throughMemory: z.number(),
 });
 export type TaskRelay = z.output<typeof taskRelay>;
@@ -47,7 +47,7 @@ export const task = z.object({
   /** Where it is a workflow's step. */
   workflow: z.string().nullable(),
   step: z.string().nullable(),
-  /** Of one that has delegated something, where a single task is asked for. */
+  /** Of it and all below it, where something was delegated and a single task is asked for. */
   relay: taskRelay.nullable().optional(),
 });
 export type Task = z.output<typeof task>;

@@ -13,6 +13,7 @@ import { OPENAI_BUGS } from "./openai-bugs.ts";
 import { PLANNING_BUGS } from "./planning-bugs.ts";
 import { POLICY_BUGS } from "./policy-bugs.ts";
 import { POOL_BUGS } from "./pool-bugs.ts";
+import { RELAY_BUGS } from "./relay-bugs.ts";
 import { ROUTING_BUGS } from "./routing-bugs.ts";
 import { SANDBOX_BUGS } from "./sandbox-bugs.ts";
 import { SCHEDULE_BUGS } from "./schedule-bugs.ts";
@@ -264,6 +265,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...SETTINGS_BUGS,
   ...PLANNING_BUGS,
   ...POLICY_BUGS,
+  ...RELAY_BUGS,
   ...ROUTING_BUGS,
   ...MAIL_TURN_BUGS,
   ...MEMORY_BUGS,

@@ -2,27 +2,36 @@ import { Buffer } from "node:buffer";
 import type { TaskRelay } from "../../contract/tasks.ts";
 import { tokensOfBytes } from "../../kernel/token-estimate.ts";
 import type { Reads } from "../../store/engine.ts";
+import { code } from "../../store/sql.ts";
 
-/** Deeper than any chain that can be opened. */
+/** Deeper than any chain that can be opened: whoever writes rows by hand cannot make a circle of them. */
 const DEEPEST = 100;
+const DELEGATED = code("('child', 'delegate', 'remote')");
 
-/** The relay meter of a task that has delegated: docs/relay.md says what is counted. Null: it has delegated nothing. */
+/** The relay meter of a task and all below it: docs/relay.md says what is counted. Null: nothing among them was delegated. */
 export async function relayBelow(reads: Reads, id: string): Promise<TaskRelay | null> {
-  const children = await reads.all<{ id: string; result: string | null }>`select id, result from tasks
-    where parent_id = ${id} and kind in ('child', 'delegate', 'remote')`;
-  if (children.length === 0) return null;
-  // A value that nobody below has written is theirs too: it was there so that nobody had to pass it on.
-  const row = await reads.get<{ bytes: number }>`with recursive below (id, level) as (
-      select t.id, 1 from tasks as t where t.parent_id = ${id}
-      union all select t.id, b.level + 1 from below as b join tasks as t on t.parent_id = b.id where b.level < ${DEEPEST})
-    select cast(coalesce(sum(v.size), 0) as bigint) as bytes from below as b join runs as u on u.task_id = b.id
+  const delegated = await reads.all<{ id: string; result: string | null }>`with recursive tree (id, level) as (
+      select t.id, 0 from tasks as t where t.id = ${id}
+      union all select t.id, tree.level + 1 from tree join tasks as t on t.parent_id = tree.id where tree.level < ${DEEPEST})
+    select t.id, t.result from tree join tasks as t on t.id = tree.id where t.kind in ${DELEGATED}`;
+  if (delegated.length === 0) return null;
+  const returned = delegated.flatMap((task) => (task.result === null ? [] : [{ id: task.id, words: wordsOf(task.result) }]));
+  return {
+    returned: total(returned.map(({ words }) => words)),
+    asPointers: total(returned.map((task) => pointerTo(task.id))),
+    throughMemory: tokensOfBytes(await readBelow(reads, id)),
+  };
+}
+
+/** What turns below have read from the shared memory, in bytes: nobody had to pass it on. */
+async function readBelow(reads: Reads, id: string): Promise<number> {
+  const row = await reads.get<{ bytes: number }>`with recursive tree (id, level) as (
+      select t.id, 0 from tasks as t where t.id = ${id}
+      union all select t.id, tree.level + 1 from tree join tasks as t on t.parent_id = tree.id where tree.level < ${DEEPEST})
+    select cast(coalesce(sum(v.size), 0) as bigint) as bytes from tree join runs as u on u.task_id = tree.id
     join pool_reads as r on r.agent = u.agent and r.run = u.id and r.shown = 0
     join pool_versions as v on v.pool = r.pool and v.key = r.key and v.version = r.version`;
-  return {
-    returned: total(children.map(({ result }) => (result === null ? "" : wordsOf(result)))),
-    asPointers: total(children.map(({ id: child, result }) => (result === null ? "" : pointerTo(child)))),
-    throughMemory: tokensOfBytes(row?.bytes ?? 0),
-  };
+  return row?.bytes ?? 0;
 }
 
 /** As a parent is told of it: text as it is, anything else as JSON. */
@@ -31,8 +40,9 @@ function wordsOf(result: string): string {
   return typeof value === "string" ? value : result;
 }
 
+/** What would stand for it, were it left in the shared memory. */
 function pointerTo(task: string): string {
-  return `{"pool":"task:${task}","key":"result","version":1}`;
+  return JSON.stringify({ pool: `task:${task}`, key: "result", version: 1 });
 }
 
 function total(texts: readonly string[]): number {
