@@ -32,7 +32,7 @@ export function corrected({ steps }: Answered, problem: string): Judgement {
   const before = sentBackFor(steps, "answer");
   if (before >= CORRECTIONS)
     return { kind: "ends", end: { status: "failed", result: null, error: { code: "task.bad_answer", message: short(problem) } } };
-  const text = `${problem}\nAnswer again with the JSON alone, and nothing around it. This is the only time that it can be corrected.`;
+  const text = `${problem}\nAnswer again, with that alone and nothing around it. This is the only time that it can be corrected.`;
   return { kind: "goes on", why: "answer", text, labels: [] };
 }
 
