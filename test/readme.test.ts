@@ -34,8 +34,8 @@ test("the README's config is valid", () => {
   }
 });
 
-test("every config in the guides to agents and models loads without an error", () => {
-  const guides = read("docs/agents.md") + read("docs/models.md");
+test("every config in the guides to agents, models and other houses loads without an error", () => {
+  const guides = read("docs/agents.md") + read("docs/models.md") + read("docs/a2a.md");
   const blocks = [...guides.matchAll(/```yaml\n([\s\S]+?)```/g)].map(([, yaml]) => yaml as string);
   expect(blocks.length).toBeGreaterThan(3);
   const home = mkdtempSync(join(tmpdir(), "guildhall-guide-"));
@@ -43,7 +43,7 @@ test("every config in the guides to agents and models loads without an error", (
     for (const text of blocks) {
       const { quarantined, warnings } = loadSettings(
         { home },
-        { CODER_TOKEN: "a secret value", PROXY_KEY: "another secret value" },
+        { CODER_TOKEN: "a secret value", PROXY_KEY: "another secret value", ACME_TOKEN: "a third secret value" },
         { text },
       );
       expect({ quarantined: [...quarantined], warnings: warnings.filter(({ code }) => code !== "config.not_read_yet") }, text).toEqual({

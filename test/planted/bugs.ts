@@ -1,3 +1,4 @@
+import { A2A_BUGS } from "./a2a-bugs.ts";
 import { ACCESS_BUGS } from "./access-bugs.ts";
 import { AGREEMENT_BUGS } from "./agreement-bugs.ts";
 import { API_BUGS } from "./api-bugs.ts";
@@ -272,4 +273,5 @@ export const BUGS: readonly PlantedBug[] = [
   ...MCP_BUGS,
   ...OPENAI_BUGS,
   ...MODEL_BUGS,
+  ...A2A_BUGS,
 ];

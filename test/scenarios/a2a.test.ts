@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { type StreamResponse, type Task, TaskState } from "@a2a-js/sdk";
 import type { Client } from "@a2a-js/sdk/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -146,6 +147,13 @@ describe("the official client", () => {
     await expect(client.sendMessage(saying("Twice.", { messageId: message.message?.messageId as string }))).rejects.toMatchObject({
       envelopeCode: -32602,
     });
+  });
+
+  test("what the guide sends with curl is answered", async () => {
+    const guide = readFileSync(new URL("../../docs/a2a.md", import.meta.url), "utf8");
+    const [, body] = /curl [^']+-d '([^']+)'/.exec(guide) ?? [];
+    const answer = await daemon.fetch("/a2a/researcher", { method: "POST", headers: { "a2a-version": "1.0" }, body: body as string });
+    expect(await answer.json()).toMatchObject({ result: { task: { status: { state: "TASK_STATE_COMPLETED" } } } });
   });
 
   test("speaks the older version too", async () => {
