@@ -131,11 +131,9 @@ function sayWhatItWaitsFor({ id, steps }: WorkflowRun): void {
 }
 
 function detached(id: string, isPrivate: boolean): number {
-  say(
-    isPrivate
-      ? `\n${id} rests: the daemon ends with this command. \`guildhall workflow show ${id} --watch\` or \`guildhall start\` goes on with it;\n\`guildhall workflow cancel ${id}\` ends it.`
-      : `\n${id} goes on. \`guildhall workflow show ${id} --watch\` follows it, \`guildhall workflow cancel ${id}\` ends it.`,
-  );
+  say(isPrivate ? `\n${id} rests: its daemon ends with this command` : `\n${id} goes on`);
+  say(`  guildhall workflow show ${id} --watch    ${isPrivate ? "goes on with it; so does guildhall start" : "follows it"}`);
+  say(`  guildhall workflow cancel ${id}          ends it`);
   return INTERRUPTED;
 }
 
@@ -148,7 +146,7 @@ function report(run: WorkflowRun, options: GlobalOptions): number {
   }
   if (run.status === "completed") return 0;
   const code = (run.error && Object.hasOwn(ERRORS, run.error.code) ? run.error.code : "workflow.step_failed") as ErrorCode;
-  if (run.error) sayError(run.error.message, code);
+  if (run.error) sayError(run.error.message, code, `Try again what was not done: guildhall workflow resume ${run.id}`);
   return 1;
 }
 

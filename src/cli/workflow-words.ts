@@ -19,7 +19,7 @@ export function endOf(run: WorkflowRun): string {
   const style = run.status === "completed" ? green : red;
   const took = run.endedAt === null ? "" : ` in ${span(run.endedAt - run.createdAt)}`;
   const used = run.usage ? `, ${usageInWords(run.usage)}` : "";
-  return `${bold(harmless(run.name))} ${style(run.status)}${took}${used}; more with \`guildhall workflow show ${run.id}\``;
+  return `${bold(harmless(run.name))} ${style(run.status)}${took}${used}\n  more: guildhall workflow show ${run.id}`;
 }
 
 /** What somebody may do about a step that waits for a person. */

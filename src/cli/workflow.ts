@@ -1,13 +1,13 @@
-import { WorkflowsClient, type WorkflowVerb } from "../client/workflows.ts";
+import type { WorkflowsClient, WorkflowVerb } from "../client/workflows.ts";
 import {
   isWorkflowOver,
   type RerunPlan,
+  type RunStepView,
   type WorkflowRun,
   type WorkflowRunFilter,
   type WorkflowRunHead,
   type WorkflowState,
 } from "../contract/workflows.ts";
-import { connectRunning } from "./connect.ts";
 import { moment, span, table } from "./spans.ts";
 import { bold, type GlobalOptions, harmless, oneLine, paint, print, say } from "./terminal.ts";
 import { connected, followRun, startAndFollow, startOnly } from "./workflow-run.ts";
@@ -63,11 +63,14 @@ export async function showWorkflow(id: string, options: GlobalOptions & { readon
 }
 
 export async function changeWorkflow(id: string, verb: WorkflowVerb, options: GlobalOptions): Promise<number> {
-  const run = await (await clientFor(options)).change(id, verb);
-  print(options.json ? JSON.stringify(run) : `${run.id} ${harmless(run.name)} ${statusOf(run)}`);
-  if (!options.json && verb === "pause" && run.paused) say(`what runs may finish; \`guildhall workflow resume ${run.id}\` goes on`);
-  if (!options.json && verb === "resume") say(`follow it with \`guildhall workflow show ${run.id} --watch\``);
-  return 0;
+  return connected(options, async (workflows, isPrivate) => {
+    const run = await workflows.change(id, verb);
+    print(options.json ? JSON.stringify(run) : `${run.id} ${harmless(run.name)} ${statusOf(run)}`);
+    if (options.json) return 0;
+    if (verb === "pause" && run.paused) say(`what runs may finish; \`guildhall workflow resume ${run.id}\` goes on`);
+    else sayHowItGoesOn(run, isPrivate);
+    return 0;
+  });
 }
 
 interface ApproveOptions extends GlobalOptions {
@@ -76,11 +79,19 @@ interface ApproveOptions extends GlobalOptions {
 }
 
 export async function approveStep(id: string, step: string, { reject, note, ...options }: ApproveOptions): Promise<number> {
-  const run = await (await clientFor(options)).review(id, step, reject ? "reject" : "approve", note);
-  print(
-    options.json ? JSON.stringify(run) : `${run.id} ${harmless(step)} ${reject ? "rejected" : "approved"}; the run is ${statusOf(run)}`,
-  );
-  return 0;
+  return connected(options, async (workflows, isPrivate) => {
+    const run = await workflows.review(id, step, reject ? "reject" : "approve", note);
+    const verdict = reject ? "rejected" : "approved";
+    print(options.json ? JSON.stringify(run) : `${run.id} ${harmless(step)} ${verdict}; the run is ${statusOf(run)}`);
+    if (!options.json) sayHowItGoesOn(run, isPrivate);
+    return 0;
+  });
+}
+
+/** A private daemon ends with the command: somebody must go on. */
+function sayHowItGoesOn({ id, status }: WorkflowRun, isPrivate: boolean): void {
+  if (isWorkflowOver(status)) return;
+  say(`\`guildhall workflow show ${id} --watch\` ${isPrivate ? "goes on with it, since no daemon runs" : "follows it"}`);
 }
 
 interface RerunOptions extends GlobalOptions {
@@ -144,13 +155,14 @@ function inWords(run: WorkflowRun): string {
     ...(run.relay === null ? [] : [row("relay", relayInWords(run.relay))]),
     ...run.steps.flatMap(({ id, status }) => (status === "review" ? [row("review", reviewInWords(run.id, id))] : [])),
     ...(run.error === null ? [] : [row("error", red(`${harmless(run.error.message)} [${harmless(run.error.code)}]`))]),
-    ...run.steps.flatMap(({ id, error, run: turn }) => (error === null ? [] : [row(harmless(id), errorOf(error, turn))])),
+    ...run.steps.flatMap((step) => (step.status === "failed" ? errorLines(step) : [])),
     ...(outputs === "" ? [] : ["", outputs]),
   ].join("\n");
 }
 
-function errorOf({ code, message }: { code: string; message: string }, turn: string | null): string {
-  return `${harmless(message)} [${harmless(code)}]${turn === null ? "" : `; see guildhall run show ${turn}`}`;
+function errorLines({ id, error, run: turn }: RunStepView): string[] {
+  const why = error === null ? "failed" : `${harmless(error.message)} [${harmless(error.code)}]`;
+  return [row(harmless(id), why), ...(turn === null ? [] : [row("", `guildhall run show ${turn}`)])];
 }
 
 function row(name: string, text: string): string {
@@ -165,8 +177,4 @@ function rowOf(run: WorkflowRunHead): string[] {
   const took = run.endedAt === null ? "" : span(run.endedAt - run.createdAt);
   const steps = `${run.steps.over} of ${run.steps.all}`;
   return [run.id, harmless(run.name), statusOf(run), steps, harmless(run.from), moment(run.createdAt), took];
-}
-
-async function clientFor(options: GlobalOptions): Promise<WorkflowsClient> {
-  return new WorkflowsClient(await connectRunning(options));
 }
