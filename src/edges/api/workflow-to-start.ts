@@ -1,13 +1,14 @@
 import type { WorkflowToStart } from "../../acts/workflows/start-workflow.ts";
-import type { NewWorkflowRun, WorkflowFile } from "../../contract/workflows.ts";
+import type { NewWorkflowRun, Workflow, WorkflowFile } from "../../contract/workflows.ts";
 import { checkWorkflow, problemInWords, soundWorkflow } from "../../deciders/planning/check-workflow.ts";
 import { hasConditions } from "../../deciders/planning/compile.ts";
 import type { Conditions } from "../../deciders/planning/condition.ts";
 import { loadConditions } from "../../deciders/planning/load-conditions.ts";
+import { renderTemplate } from "../../deciders/planning/templates.ts";
 import type { AroundWorkflow } from "../../deciders/planning/workflow-problems.ts";
 import { ANY_ARGUMENTS, mayCall } from "../../deciders/policy/may-call.ts";
 import type { Caller } from "../../kernel/caller.ts";
-import { Failure } from "../../kernel/failure.ts";
+import { Failure, isFailure } from "../../kernel/failure.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
 import { namedWorkflow, type ReadWorkflow, readWorkflow, workflowNames, workflowOfValue } from "../../settings/load-workflow.ts";
 
@@ -79,4 +80,20 @@ function refuseUnlessMayDelegate(agents: Agents, agent: string): void {
   const call = { grant: policy.grantOf(agent), current: policy, tool: "delegate_task", args: ANY_ARGUMENTS };
   const { verdict, because } = mayCall(call);
   if (verdict !== "allow") throw new Failure("request.forbidden", `${agent} may not delegate, and a workflow is nothing else: ${because}`);
+}
+
+/** Before anything runs, and not after half of it: a goal names an input that was not given. A step that may be skipped may do without. */
+export function refuseMissingInput({ steps }: Workflow, input: Readonly<Record<string, unknown>>): void {
+  for (const { id, goal, when, foreach } of steps) {
+    if (when !== undefined || foreach !== undefined) continue;
+    try {
+      renderTemplate(goal, { input });
+    } catch (error) {
+      if (!isFailure(error, "step.bad_template")) throw error;
+      throw new Failure("request.malformed", `input: the step ${id} needs more of it: ${error.message}`, {
+        hint: "Give every input that the goals name: `--input name=value`, or `input` in the request.",
+        cause: error,
+      });
+    }
+  }
 }

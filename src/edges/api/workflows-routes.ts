@@ -25,7 +25,7 @@ import { listWorkflowRuns, readWorkflowRun } from "../../records/workflows/read-
 import type { Reads, Tx } from "../../store/engine.ts";
 import { OPERATORS, OVERSEERS, type Route, route, stream } from "./route.ts";
 import { streamWorkflow, withStepsAtWork } from "./workflow-live.ts";
-import { WorkflowFiles, type WorkflowStarter, workflowStarter } from "./workflow-to-start.ts";
+import { refuseMissingInput, WorkflowFiles, type WorkflowStarter, workflowStarter } from "./workflow-to-start.ts";
 
 export interface WorkflowRouteParts {
   readonly tasks: TaskParts;
@@ -68,6 +68,7 @@ function startRoutes({ tasks }: WorkflowRouteParts, files: WorkflowFiles, toStar
       answers: { 202: startedWorkflow },
       handle: async ({ caller, body, transact }) => {
         const start = await toStart(caller, body.workflow);
+        refuseMissingInput(start.definition, body.input);
         // Loads what conditions need before anybody is kept waiting.
         await tasks.workflows.compile(start.definition);
         return transact("start workflow", async (tx) => {

@@ -61,12 +61,22 @@ function plannedFor(said: string, request: ModelRequest, results: readonly Model
   const step = workflowStepOf(said);
   if (step === null || !tools.some(({ name }) => name === "context_write")) return smallTalk(said) === undefined ? intentsOf(said) : [];
   const reads = step.reads.map((key): Intent => ({ tool: "context_read", args: JSON.stringify({ key }) }));
-  const known = Object.fromEntries(step.reads.flatMap((key, index) => (results[index] ? [[key, results[index].text]] : [])));
+  const known = Object.fromEntries(step.reads.flatMap((key, index) => (results[index] ? [[key, valueIn(results[index].text)]] : [])));
   const writes = step.writes.map(
     (key): Intent => ({ tool: "context_write", args: JSON.stringify({ key, value: workAsValue(step, key, known) }) }),
   );
   const canRead = tools.some(({ name }) => name === "context_read");
   return reads.length === 0 || !canRead ? [writes] : [reads, writes];
+}
+
+/** Of an entry as it is read: what it holds, without what is known about it. */
+function valueIn(text: string): string {
+  try {
+    const { value } = JSON.parse(text) as { readonly value?: unknown };
+    return value === undefined ? text : typeof value === "string" ? value : JSON.stringify(value);
+  } catch {
+    return text;
+  }
 }
 
 /** A call that somebody spelt out is made whether or not it was offered: what may be called is not decided here. */
