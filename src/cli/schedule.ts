@@ -8,7 +8,7 @@ import { bold, type GlobalOptions, harmless, oneLine, print, say } from "./termi
 const GOAL_WIDTH = 50;
 
 export async function listJobs({ agent, ...options }: GlobalOptions & { readonly agent?: string }): Promise<number> {
-  const { schedules } = await (await clientFor(options)).list(agent);
+  const schedules = await (await clientFor(options)).all(agent);
   if (options.json) print(JSON.stringify({ schedules }));
   else if (schedules.length === 0) say("there are no jobs");
   else print(tableOf(schedules));
@@ -31,7 +31,7 @@ export async function addJob(name: string, goal: string, { agent, cron, tz, catc
 
 export async function changeJob(verb: "remove" | "pause" | "resume" | "run", wanted: string, options: GlobalOptions): Promise<number> {
   const client = await clientFor(options);
-  const job = one((await client.list()).schedules, wanted);
+  const job = one(await client.all(), wanted);
   const name = `${bold(job.name)} of ${job.agent}`;
   if (verb === "run") {
     const task = await client.run(job.id);

@@ -4,6 +4,7 @@ import {
   removedSchedule,
   type Schedule,
   type ScheduleList,
+  type ScheduleQuery,
   schedule,
   scheduleList,
 } from "../contract/schedules.ts";
@@ -17,8 +18,19 @@ export class SchedulesClient {
     this.#api = api;
   }
 
-  list(agent?: string): Promise<ScheduleList> {
-    return this.#api.get(scheduleList, "/api/schedules", { agent });
+  list(query: ScheduleQuery = {}): Promise<ScheduleList> {
+    return this.#api.get(scheduleList, "/api/schedules", query);
+  }
+
+  /** Page by page. */
+  async all(agent?: string): Promise<Schedule[]> {
+    const found: Schedule[] = [];
+    for (let after: string | undefined; ; ) {
+      const { schedules, next } = await this.list({ agent, after });
+      found.push(...schedules);
+      if (next === null) return found;
+      after = next;
+    }
   }
 
   /** The agent's job of the same name is replaced. */

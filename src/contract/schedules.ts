@@ -53,8 +53,14 @@ export const schedule = z.object({
   createdAt: z.number(),
 });
 export type Schedule = z.output<typeof schedule>;
-export const scheduleList = z.object({ schedules: z.array(schedule) });
-export const scheduleQuery = z.strictObject({ agent: identifier.optional() });
+/** In the order they were made; `next`: `after` of the part that follows. */
+export const scheduleList = z.object({ schedules: z.array(schedule), next: z.string().nullable() });
+export const scheduleQuery = z.strictObject({
+  agent: identifier.optional(),
+  after: z.string().max(100).optional(),
+  limit: z.coerce.number().int().min(1).max(500).default(100),
+});
+export type ScheduleQuery = z.input<typeof scheduleQuery>;
 export type ScheduleList = z.output<typeof scheduleList>;
 export const removedSchedule = z.object({ id: z.string(), removed: z.literal(true) });
 export const ranSchedule = z.object({ id: z.string(), task: z.string() });

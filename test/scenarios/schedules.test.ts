@@ -89,11 +89,15 @@ describe("jobs by hand", () => {
     const as = (token: string, method: string, path: string, body?: unknown) =>
       daemon.fetch(path, { method, headers: { authorization: `Bearer ${token}` }, ...(body ? { body: JSON.stringify(body) } : {}) });
     const coder = await tokenOf("agent:coder");
-    expect(await (await as(coder, "GET", "/api/schedules")).json()).toEqual({ schedules: [] });
+    expect(await (await as(coder, "GET", "/api/schedules")).json()).toEqual({ schedules: [], next: null });
     expect((await as(coder, "DELETE", `/api/schedules/${job.id}`)).status).toBe(404);
     expect((await as(coder, "POST", "/api/schedules", everySecond)).status).toBe(403);
     expect((await as(coder, "POST", "/api/schedules", { ...everySecond, agent: "coder" })).status).toBe(422);
     expect((await as(coder, "POST", "/api/schedules", { ...everySecond, agent: "coder", cron: "@daily" })).status).toBe(201);
+    const firstPage = (await (await daemon.fetch("/api/schedules?limit=1")).json()) as { schedules: Schedule[]; next: string };
+    expect(firstPage).toMatchObject({ schedules: [{ agent: "main" }], next: firstPage.schedules[0]?.id });
+    const second = await daemon.fetch(`/api/schedules?limit=1&after=${firstPage.next}`);
+    expect(await second.json()).toMatchObject({ schedules: [{ agent: "coder" }], next: null });
     const main = await tokenOf("agent:main");
     expect((await as(main, "POST", `/api/schedules/${job.id}/pause`)).status).toBe(403);
     expect((await as(await tokenOf("guest:eve"), "GET", "/api/schedules")).status).toBe(403);

@@ -33,7 +33,9 @@ export async function scheduleChecks(settings: Settings): Promise<Finding[]> {
     const [next] = due;
     if (!next) return [];
     const found = due.flatMap((job) => findingOf(settings, job));
-    return found.length > 0 ? found : [ok(ID, `${due.length === 1 ? "1 job" : `${due.length} jobs`}; the next is due ${new Date(next.next_at).toISOString()}`)];
+    return found.length > 0
+      ? found
+      : [ok(ID, `${due.length === 1 ? "1 job" : `${due.length} jobs`}; the next is due ${new Date(next.next_at).toISOString()}`)];
   } catch (error) {
     // What is wrong with the store is told by its own check.
     return [warning(ID, `cannot be looked at: ${asFailure(error).message}`, "See the store.")];

@@ -28,9 +28,13 @@ export function schedulesRoutes(parts: ScheduleParts): Route[] {
       query: scheduleQuery,
       answers: { 200: scheduleList },
       handle: async ({ caller, query }) => {
-        const of = caller.kind === "agent" ? caller.name : query.agent;
-        const jobs = (await schedules.list(of)).filter((job) => maySee(caller, job) && (query.agent ?? job.agent) === job.agent);
-        return { status: 200, body: { schedules: await Promise.all(jobs.map((job) => viewOfJob(parts, store.read, job))) } };
+        const { agent, after, limit } = query;
+        // Whoever asks for another's sees what there is for it: nothing.
+        if (agent !== undefined && !maySee(caller, { agent })) return { status: 200, body: { schedules: [], next: null } };
+        const jobs = await schedules.list(caller.kind === "agent" ? caller.name : agent, { after, limit: limit + 1 });
+        const page = jobs.slice(0, limit);
+        const shown = await Promise.all(page.map((job) => viewOfJob(parts, store.read, job)));
+        return { status: 200, body: { schedules: shown, next: jobs.length > limit ? (page.at(-1)?.id ?? null) : null } };
       },
     }),
     route({

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { beforeAll, describe, expect, test } from "vitest";
 import { isFailure } from "../../kernel/failure.ts";
 import { isWithinMinute, loadCron, type ReadCron } from "./cron-rule.ts";
@@ -92,4 +93,18 @@ describe("times", () => {
     ["*/10 0 0 1 1 *", true],
     ["  */10 0 0 1 1 * 2030 ", true],
   ])("%s within one minute: %s", (cron, within) => expect(isWithinMinute(cron)).toBe(within));
+});
+
+test("a daemon that starts does not load it", () => {
+  const program = `import { registerHooks } from "node:module";
+    const seen = [];
+    registerHooks({ resolve: (name, context, next) => { const found = next(name, context); seen.push(found.url); return found; } });
+    await import("./src/daemon/daemon.ts");
+    console.log(JSON.stringify(seen));`;
+  const cwd = new URL("../../..", import.meta.url).pathname;
+  const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", program], { cwd, encoding: "utf8" });
+  expect(stderr).toBe("");
+  const loaded = JSON.parse(stdout) as string[];
+  expect(loaded.some((url) => url.endsWith("records/schedules/cron-rule.ts"))).toBe(true);
+  expect(loaded.filter((url) => url.includes("node_modules/croner"))).toEqual([]);
 });

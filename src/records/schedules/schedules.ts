@@ -10,8 +10,6 @@ import { isWithinMinute, loadCron, type ReadCron } from "./cron-rule.ts";
 import { JOB_COLUMNS, type JobRow, jobOf, type StoredJob } from "./job-rows.ts";
 import type { Firing } from "./plan-firing.ts";
 
-const LISTED = 1_000;
-
 /** Who makes a job, and what it may do at most. */
 export interface JobMaker {
   readonly owner: string;
@@ -21,6 +19,12 @@ export interface JobMaker {
   readonly conversation: string | null;
   /** It may be due more often than once a minute. */
   readonly seconds: boolean;
+}
+
+/** Of a list that may be long. */
+export interface JobsPart {
+  readonly after?: string | undefined;
+  readonly limit?: number;
 }
 
 export interface ScheduleLimits {
@@ -91,13 +95,14 @@ export class Schedules {
     await this.#tell(tx, "schedule.removed", actor, job, {});
   }
 
-  list(agent?: string): Promise<StoredJob[]> {
-    return this.listIn(this.#store.read, agent);
+  list(agent?: string, part: JobsPart = {}): Promise<StoredJob[]> {
+    return this.listIn(this.#store.read, agent, part);
   }
 
-  async listIn(reads: Reads, agent?: string): Promise<StoredJob[]> {
+  /** In the order they were made. */
+  async listIn(reads: Reads, agent?: string, { after = "", limit = MAX_JOBS_PER_AGENT }: JobsPart = {}): Promise<StoredJob[]> {
     const of = agent === undefined ? sql`1 = 1` : sql`agent = ${agent}`;
-    const rows = await reads.all<JobRow>`select ${JOB_COLUMNS} from schedules where ${of} order by agent, name limit ${LISTED}`;
+    const rows = await reads.all<JobRow>`select ${JOB_COLUMNS} from schedules where ${of} and id > ${after} order by id limit ${limit}`;
     return rows.map(jobOf);
   }
 
