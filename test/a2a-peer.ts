@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { AgentCard, formatSSEEvent, type Message, Role, SSE_HEADERS, type Task, TaskState } from "@a2a-js/sdk";
+import { LegacyJsonRpcTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import {
   AgentEvent,
   type AgentExecutor,
@@ -31,6 +32,8 @@ export interface SeenCall {
 export interface PeerOptions {
   readonly streaming?: boolean;
   readonly token?: string;
+  /** It speaks 0.3 and nothing newer. */
+  readonly legacy?: boolean;
   /** Instead of its own address. */
   readonly cardUrl?: string;
 }
@@ -96,6 +99,13 @@ export class A2aPeer {
     });
   }
 
+  #legacyCard(): object {
+    const { name, description, version, defaultInputModes, defaultOutputModes } = this.#card();
+    const capabilities = { streaming: this.#options.streaming ?? false };
+    const common = { name, description, version, defaultInputModes, defaultOutputModes, skills: [], capabilities };
+    return { ...common, protocolVersion: "0.3.0", url: this.url, preferredTransport: "JSONRPC" };
+  }
+
   #executor(): AgentExecutor {
     return {
       execute: (context, bus) => this.#execute(context, bus),
@@ -151,7 +161,8 @@ export class A2aPeer {
     if (request.method === "GET" && request.url?.endsWith("agent-card.json")) {
       this.calls.push({ method: "card", params: null, authorization });
       if (this.intercept("card", response)) return;
-      return void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(AgentCard.toJSON(this.#card())));
+      const card = this.#options.legacy ? this.#legacyCard() : AgentCard.toJSON(this.#card());
+      return void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(card));
     }
     if (this.#options.token !== undefined && authorization !== `Bearer ${this.#options.token}`) return void response.writeHead(401).end();
     const chunks: Buffer[] = [];
@@ -159,7 +170,8 @@ export class A2aPeer {
     const body = JSON.parse(Buffer.concat(chunks).toString()) as { method: string; params: unknown };
     this.calls.push({ method: body.method, params: body.params, authorization });
     if (this.intercept(body.method, response)) return;
-    const handler = new JsonRpcTransportHandler(this.#handler as DefaultRequestHandler);
+    const Handler = this.#options.legacy ? LegacyJsonRpcTransportHandler : JsonRpcTransportHandler;
+    const handler = new Handler(this.#handler as DefaultRequestHandler);
     const answer = await handler.handle(body, new ServerCallContext({ requestedVersion: "1.0" }));
     if (this.intercept(`${body.method} done`, response)) return;
     if (!(Symbol.asyncIterator in answer))

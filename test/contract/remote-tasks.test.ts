@@ -154,6 +154,23 @@ describe.each(PLACES)("tasks for agents elsewhere on %s", (_name, place) => {
     expect(peer.calls.map(({ method }) => method)).toContain("SubscribeToTask");
   });
 
+  test.each([[true], [false]])("a peer that speaks 0.3 is understood (streaming: %s)", async (streaming) => {
+    await meet({ legacy: true, streaming });
+    peer.react = () => ({ completes: "in the old way", afterMs: 100 });
+    const id = await open();
+    await finish(id);
+    expect(await task(id)).toMatchObject({ status: "completed", result: "in the old way" });
+    expect(peer.calls.map(({ method }) => method)).toContain("message/send");
+    expect(peer.executed.map(({ messageId }) => messageId)).toEqual([id]);
+    if (streaming) return;
+    peer.react = () => ({ never: true });
+    const other = await open();
+    await take();
+    await store.transact("cancel", (tx) => cancelTaskIn(parts, tx, other, "operator"), "locked");
+    for (let item = await claim(); item; item = await claim()) await take(item);
+    expect(peer.cancelled).toHaveLength(1);
+  });
+
   test.each([
     ["an answer without a task", { answer: "at once" }, { status: "completed", result: "at once" }],
     ["a failure", { fails: "no herons here" }, { status: "failed", error: { code: "task.peer_refused", message: "no herons here" } }],

@@ -45,7 +45,7 @@ export interface PeerClient {
 /** Reads the peer's card first: it tells where and how it is asked. */
 export async function peerClient(peer: Pick<PeerConfig, "url" | "token">, signal: AbortSignal): Promise<PeerClient> {
   const client = await within(signal, (limit) => connect(peer, limit));
-  const { name, description, capabilities } = await client.getAgentCard().catch(troubled);
+  const { name, description, capabilities } = await within(signal, (limit) => client.getAgentCard({ signal: limit }));
   const call = <T>(work: (options: { signal: AbortSignal }) => Promise<T>, signal: AbortSignal): Promise<T> =>
     within(signal, (limit) => work({ signal: limit }));
   return {
@@ -96,10 +96,12 @@ export async function peerClient(peer: Pick<PeerConfig, "url" | "token">, signal
 async function connect({ url, token }: Pick<PeerConfig, "url" | "token">, signal: AbortSignal): Promise<Client> {
   const { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory } = await import("@a2a-js/sdk/client");
   const fetchImpl = boundedFetch(new URL(url).origin, token);
+  // Many speak 0.3 still: their cards and messages are translated by the SDK.
+  const legacyCompat = { enabled: true };
   const factory = new ClientFactory({
-    transports: [new JsonRpcTransportFactory({ fetchImpl }), new RestTransportFactory({ fetchImpl })],
+    transports: [new JsonRpcTransportFactory({ fetchImpl, legacyCompat }), new RestTransportFactory({ fetchImpl, legacyCompat })],
     preferredTransports: ["JSONRPC"],
-    cardResolver: new DefaultAgentCardResolver({ fetchImpl: (input, init) => fetchImpl(input, { ...init, signal }) }),
+    cardResolver: new DefaultAgentCardResolver({ fetchImpl: (input, init) => fetchImpl(input, { ...init, signal }), legacyCompat }),
     clientConfig: { polling: true },
   });
   return new URL(url).pathname.endsWith(".json")
@@ -135,10 +137,6 @@ async function within<T>(signal: AbortSignal, work: (limit: AbortSignal) => Prom
     throw troubleOf(error);
   }
 }
-
-const troubled = (error: unknown): never => {
-  throw troubleOf(error);
-};
 
 function codesIn(data: unknown): string[] {
   const infos = Array.isArray(data) ? (data as { metadata?: { code?: unknown } }[]) : [];

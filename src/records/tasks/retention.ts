@@ -59,7 +59,9 @@ export class Retention {
           await removeViewersIn(tx, id, JSON.parse(viewers) as string[]);
           await this.#store.search.remove(tx, TASK_DOCUMENTS, id);
         }
-        return tx.run`delete from tasks where id in ${list(old.map(({ id }) => id))}`;
+        const ids = list(old.map(({ id }) => id));
+        await tx.run`delete from remote_tasks where task_id in ${ids}`;
+        return tx.run`delete from tasks where id in ${ids}`;
       },
       "locked",
     );
