@@ -43,7 +43,7 @@ const below = (prefix: string, keys: Readonly<Record<string, ConfigReader>>): Re
  */
 export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
   ...inherited,
-  "subagent.model": read("The model of one-off children.", "records/agents"),
+  "subagent.model": read("The model of one-off children.", "abilities/tools"),
   unrouted: read("What becomes of a message that no binding takes: default or refuse.", "deciders/routing"),
   owners: read("Who may approve, pair and command in chats, as <platform>:<sender id>.", "drivers/intake", "drivers/dispatch", "turns"),
   "identities.*": read("The same person on several platforms.", "deciders/routing"),
@@ -75,7 +75,10 @@ export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
     "edges/a2a",
   ),
   "agents.*.shared_paths": read("Folders beside its workspace.", "records/workspaces"),
-  "agents.*.subagents": read("Whom it may delegate to, and how far.", "records/agents", "deciders/policy"),
+  "agents.*.subagents.model": read("The model of its one-off children.", "abilities/tools"),
+  "agents.*.subagents.max_depth": read("How deep tasks go that it stands above; a person's message is at 0.", "acts"),
+  "agents.*.subagents.max_children": read("Tasks of one turn that may be open at once.", "acts"),
+  "agents.*.subagents.agents": read("Whom it may delegate to by name, and with whose rights.", "deciders/policy"),
   "agents.*.sees": read("Other agents whose tasks and sessions it may search.", "records/sessions", "records/tasks"),
   "agents.*.guests": read("Outside agents that may give it tasks.", "acts"),
   "agents.*.mcp.*": read("An MCP server whose tools it may call.", "abilities/tools"),

@@ -29,7 +29,7 @@ agents:
     model: offline/demo
     personality: You write code.
     roles: [engineer]
-    tools: { profile: coding, also_allow: [web_fetch], allow: [web_fetch, terminal], deny: [process], ask: [terminal] }
+    tools: { profile: coding, also_allow: [web_fetch], allow: [web_fetch, terminal, delegate_task, agent_delegate], deny: [process], ask: [terminal] }
     budget: { usd_per_day: 1, usd_per_task: 1, tokens_per_day: 1000000, tokens_per_task: 1000000 }
     sandbox: { kind: none, network: full }
     dm_scope: main

@@ -49,6 +49,7 @@ beforeAll(async () => {
   for (const agent of ["main", "coder", "away", "plain"]) await ask("GET", `/api/agents/${agent}/can?tool=terminal`);
   await ask("GET", "/api/sessions", undefined, token);
   await ask("GET", "/api/sessions/search?q=hello", undefined, token);
+  await ask("GET", "/api/tasks/search?q=hello", undefined, token);
   await ask("PUT", "/api/pools/house/entries/facts", { value: { a: 1 } }, token);
   await ask("POST", "/api/mail", { to: "role:engineer", type: "note", content: "x" }, token);
   await ask("POST", "/api/mail/receive", { max: 1, visibility_ms: 1_000 }, token);
@@ -61,6 +62,7 @@ beforeAll(async () => {
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } }),
   });
   await said({ platform: "nowhere", text: "ask agent peer:far to count herons" });
+  for (const text of ["delegate: count herons", "ask agent main to count herons"]) await said({ platform: "discord", text });
   // Programs: they run, or a person is asked for them; by then it is known how they would run.
   for (const platform of ["discord", "nowhere"]) {
     const program = { id: crypto.randomUUID(), platform, chat: "c", peer: "7", chat_type: "dm", text: "run ls" };
@@ -108,7 +110,13 @@ function lineOf(leaf: string): ConfigReader {
 /** Who reads what is written under this key: in the config, or of the agents into which it was carried. */
 function readersOf(leaf: string): string[] {
   const direct = roomsThatRead(asRead(leaf));
-  const carried = direct.includes(CARRIED) ? roomsThatRead(asRead(leaf).replace(/^(agents\.\*\.)?/, `${MADE_AGENT}.`)) : [];
+  const carried = direct.includes(CARRIED)
+    ? roomsThatRead(
+        asRead(leaf)
+          .replace(/^(agents\.\*\.)?/, `${MADE_AGENT}.`)
+          .replace(".subagent.", ".subagents."),
+      )
+    : [];
   return [...new Set([...direct, ...carried])].filter((room) => room !== CARRIED);
 }
 
