@@ -5,6 +5,7 @@ import { API_BUGS } from "./api-bugs.ts";
 import { BUDGET_BUGS } from "./budget-bugs.ts";
 import { CONTEXT_BUGS } from "./context-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
+import { DELEGATION_BUGS } from "./delegation-bugs.ts";
 import { DOCTOR_BUGS } from "./doctor-bugs.ts";
 import { MAIL_TURN_BUGS } from "./mail-turn-bugs.ts";
 import { MCP_BUGS } from "./mcp-bugs.ts";
@@ -261,6 +262,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...WORKSPACE_BUGS,
   ...SANDBOX_BUGS,
   ...DOCTOR_BUGS,
+  ...DELEGATION_BUGS,
   ...TASK_BUGS,
   ...TENANT_BUGS,
   ...SETTINGS_BUGS,

@@ -73,8 +73,8 @@ export const CONTEXT_BUGS: readonly PlantedBug[] = [
   {
     name: "a turn does not carry what the conversation before it has brought",
     file: "src/drivers/dispatch/prepare-turn.ts",
-    from: "const labels = [...new Set([...carried, ...",
-    to: "const labels = [...new Set([...carried.slice(9), ...",
+    from: "      ...carried,\n",
+    to: "      ...carried.slice(9),\n",
     tests: [...COMPACTION, ...TOLD],
     filter: "SQLite",
   },

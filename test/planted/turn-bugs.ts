@@ -107,14 +107,14 @@ export const TURN_BUGS: readonly PlantedBug[] = [
   {
     name: "a turn waits a whole time again for an approval that ends earlier",
     file: "src/acts/wait-turn.ts",
-    from: "Math.max(0, left ?? APPROVAL_MS)",
+    from: "Math.max(0, left ?? (calls.length > 0 ? APPROVAL_MS : LOOK_AGAIN_MS))",
     to: "APPROVAL_MS",
     tests: CALLS,
     filter: "SQLite",
   },
   {
     name: "a person is still asked for a turn that was stopped",
-    file: "src/acts/stop-runs.ts",
+    file: "src/acts/end-run.ts",
     from: "await voidApprovalsOf(store, tx, runId, error.code);",
     to: "",
     tests: CALLS,
