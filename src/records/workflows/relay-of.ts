@@ -16,8 +16,8 @@ interface ReadRow {
   readonly key: string;
   readonly version: number;
   readonly size: number;
-  /** The step that wrote it; null: none of this run. */
-  readonly author: string | null;
+  /** The turn that wrote it; empty: nobody's. */
+  readonly author: string;
 }
 
 interface WriteRow {
@@ -40,12 +40,15 @@ export async function relayOf(reads: Reads, id: string, definition: Workflow, po
   if (pool === null) return null;
   const steps = await reads.all<StepRow>`select s.step, s.of_step, s.item, t.result from workflow_steps as s
     join tasks as t on t.id = s.task_id where s.workflow_id = ${id}`;
-  const read = await reads.all<ReadRow>`select s.step, u.id as run, r.key, r.version, v.size, a.step as author
-    from workflow_steps as s join runs as u on u.task_id = s.task_id
-    join pool_reads as r on r.agent = u.agent and r.run = u.id and r.pool = ${pool} and r.shown = 0
-    join pool_versions as v on v.pool = r.pool and v.key = r.key and v.version = r.version
-    left join runs as w on w.id = v.run left join workflow_steps as a on a.workflow_id = s.workflow_id and a.task_id = w.task_id
-    where s.workflow_id = ${id} and (a.step is null or a.step <> s.step)`;
+  const turns = await reads.all<{ run: string; step: string }>`select u.id as run, s.step from workflow_steps as s cross join runs as u
+    where s.workflow_id = ${id} and u.task_id = s.task_id`;
+  const stepOf = new Map(turns.map(({ run, step }) => [run, step]));
+  // Crossed in this order, or SQLite begins with everything that was ever read in the pool: a pool may outlive many runs.
+  const all = await reads.all<ReadRow>`select s.step, u.id as run, r.key, r.version, v.size, v.run as author
+    from workflow_steps as s cross join runs as u cross join pool_reads as r cross join pool_versions as v
+    where s.workflow_id = ${id} and u.task_id = s.task_id and r.agent = u.agent and r.run = u.id and r.pool = ${pool} and r.shown = 0
+      and v.pool = r.pool and v.key = r.key and v.version = r.version`;
+  const read = all.filter(({ step, author }) => stepOf.get(author) !== step);
   const byStep = new Map(steps.map((row) => [row.step, row]));
   const levelOf = levels(definition);
   const level = (step: string): number => levelOf.get(byStep.get(step)?.of_step ?? "") ?? 0;
@@ -54,12 +57,12 @@ export async function relayOf(reads: Reads, id: string, definition: Workflow, po
   if (throughMemory === 0) return null;
   // What no step has written the parent had to read somewhere, too.
   const foreign = new Map(
-    read.filter(({ author }) => author === null).map(({ key, version, size }) => [`${key} ${version}`, tokensOfBytes(size)]),
+    read.filter(({ author }) => !stepOf.has(author)).map(({ key, version, size }) => [`${key} ${version}`, tokensOfBytes(size)]),
   );
   const handed = read.map(({ step, size }) => ({ level: level(step), tokens: tokensOfBytes(size) }));
   const parent = throughParent([...handed, ...items], await resultsOf(reads, id, pool, steps, level), sum([...foreign.values()]));
-  const all = parent.read + parent.written + parent.handed;
-  return { throughMemory, throughParent: all, saved: Math.max(0, all - throughMemory), parent };
+  const spent = parent.read + parent.written + parent.handed;
+  return { throughMemory, throughParent: spent, saved: Math.max(0, spent - throughMemory), parent };
 }
 
 /** What turns were shown before they began, in bytes. */
@@ -83,9 +86,9 @@ async function resultsOf(
   steps: readonly StepRow[],
   level: (step: string) => number,
 ): Promise<Passed[]> {
-  const written =
-    await reads.all<WriteRow>`select s.step, v.key, max(v.size) as size from workflow_steps as s join runs as u on u.task_id = s.task_id
-    join pool_versions as v on v.agent = u.agent and v.run = u.id and v.pool = ${pool} where s.workflow_id = ${id} group by s.step, v.key`;
+  const written = await reads.all<WriteRow>`select s.step, v.key, max(v.size) as size from workflow_steps as s cross join runs as u
+    cross join pool_versions as v where s.workflow_id = ${id} and u.task_id = s.task_id and v.agent = u.agent and v.run = u.id and v.pool = ${pool}
+    group by s.step, v.key`;
   const wrote = Map.groupBy(written, ({ step }) => step);
   return steps.map(({ step, result }) => {
     const values = wrote.get(step);
