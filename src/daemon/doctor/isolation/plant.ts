@@ -128,10 +128,7 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
     goal: `${WORD} ${canaries.of("task")}`,
     wait_ms: TASK_MS,
   });
-  const workflow = await actor.must<{ id: string }>("POST", "/api/workflows/runs", {
-    workflow: { name: "isolation", steps: [{ id: "one", agent: id, goal: `${WORD} ${canaries.of("step")}` }] },
-    input: { said: canaries.of("workflow") },
-  });
+  const workflowId = await plantWorkflow(parts, id, canaries);
   const schedule = await actor.must<{ id: string }>("POST", "/api/schedules", {
     agent: id,
     name: "isolation",
@@ -147,7 +144,7 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
     approval: approvalId,
     note: noteId,
     task: task.id,
-    workflow: workflow.id,
+    workflow: workflowId,
     schedule: schedule.id,
     token: created.id,
   };
@@ -171,7 +168,7 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
     approvalId,
     noteId,
     taskId: task.id,
-    workflowId: workflow.id,
+    workflowId,
     scheduleId: schedule.id,
     tokenId: created.id,
     claim: { resource: claim.resource, fence: claim.fence },
@@ -179,6 +176,16 @@ export async function plant(parts: PlantParts, owner: WorkspaceOwner, canaries: 
     cursors: { sessions: [], claims: [] },
     keyed: [batch, receive],
   };
+}
+
+/** An agent that may not delegate starts none itself, and one of its own must not be seen by others either: this one is made its own. */
+async function plantWorkflow({ operator, store }: PlantParts, agent: string, canaries: Canaries): Promise<string> {
+  const { id } = await operator.must<{ id: string }>("POST", "/api/workflows/runs", {
+    workflow: { name: "isolation", steps: [{ id: "one", agent, goal: `${WORD} ${canaries.of("step")}` }] },
+    input: { said: canaries.of("workflow") },
+  });
+  await store.transact("a workflow of its own", (tx) => tx.run`update workflow_runs set opened_by = ${agent} where id = ${id}`);
+  return id;
 }
 
 /** Saved as a turn would save it, in the very place where all agents are spoken to. */
