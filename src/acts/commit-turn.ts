@@ -13,7 +13,7 @@ import { keepSummaryOfTurn } from "./keep-summary.ts";
 import { type ReplyParts, sendReplyIn } from "./send-reply.ts";
 import { endTaskRunIn } from "./tasks/end-task-run.ts";
 import { judgeAnswerIn } from "./tasks/judge-answer.ts";
-import { ends, type Judgement } from "./tasks/judgement.ts";
+import { mayGoOn } from "./tasks/judgement.ts";
 import { sendBackIn, type WentBack } from "./tasks/send-back.ts";
 import type { TaskParts } from "./tasks/task-parts.ts";
 import type { TurnJournal } from "./turn-journal.ts";
@@ -54,9 +54,14 @@ export async function commitTurn(
   const back = await store.transact(
     "commit turn",
     async (tx) => {
-      const judged = run.task === null ? null : await judge(parts, tx, claim, run, run.task, outcome);
+      const task = run.task === null ? undefined : await readTask(tx, run.task);
+      // The work row first, as whoever stops the turn does it: it stays while the turn may still go on.
+      if (task && mayGoOn(task)) await store.queue.progressed(tx, claim);
+      else await store.queue.settle(tx, claim);
+      const { labels = new Set() } = outcome;
+      const judged = task && (await judgeAnswerIn(parts, tx, { run, task, text, steps, labels }));
       if (judged?.kind === "goes on") return sendBackIn(store, tx, { run, journal, steps, last }, judged, causedBy);
-      await store.queue.settle(tx, claim);
+      if (task && mayGoOn(task)) await store.queue.settle(tx, claim);
       const cause = last ? await journal.responseIn(tx, last.step, last.response) : causedBy;
       await completeRun(tx, run.id, text, usage, outcome.calls);
       // A conversation that came with the message is whoever's who sent it.
@@ -71,8 +76,8 @@ export async function commitTurn(
         data: { usage, characters: text.length },
       });
       await completeMerged(store, tx, run, outcome, completed as number);
-      if (judged === null) await sendReplyIn(parts, tx, { ...run, runId: run.id, text }, completed as number);
-      else await endTaskRunIn(parts, tx, run, { ...judged.end, causedBy: completed as number });
+      if (!judged) await sendReplyIn(parts, tx, { ...run, runId: run.id, text }, completed as number);
+      else await endTaskRunIn(parts, tx, run, { ...judged.end, causedBy: completed as number }, judged.end.going && task);
       if (last) await journal.usageIn(tx, last.step, last.response);
       return null;
     },
@@ -81,14 +86,6 @@ export async function commitTurn(
   reached(back ? "turn.steered" : "turn.committed");
   if (run.task !== null && !back) for (const point of ["step.settled", "task.closed"] as const) reached(point);
   return back;
-}
-
-/** The work row first: whoever stops the turn does it in this order. */
-async function judge(parts: CommitParts, tx: Tx, claim: Claim, run: RunInput, id: string, outcome: TurnOutcome): Promise<Judgement> {
-  await parts.store.queue.progressed(tx, claim);
-  const task = await readTask(tx, id);
-  const { text, steps, labels = new Set() } = outcome;
-  return task ? judgeAnswerIn(parts, tx, { run, task, text, steps, labels }) : ends(text);
 }
 
 /** One answer for all messages that the turn has taken in; it is delivered once, and counted once. */

@@ -7,6 +7,7 @@ import { endTasksOfRunsIn } from "./tasks/cancel-task.ts";
 import { endTaskRunIn } from "./tasks/end-task-run.ts";
 import type { TaskParts } from "./tasks/task-parts.ts";
 import { sessionLane, type TurnPayload } from "./work-kinds.ts";
+import { workOfRun } from "./work-of-run.ts";
 
 interface Waiting {
   readonly id: number;
@@ -28,10 +29,8 @@ export async function stopSessionsIn(parts: TaskParts, tx: Tx, sessionKeys: read
 export async function stopRunIn(parts: TaskParts, tx: Tx, runId: string, by: string): Promise<Run> {
   const before = await readRun(tx, runId);
   if (!before) throw new Failure("request.not_found", `there is no run "${runId}"`);
-  const items = before.sessionKey === null ? [] : await parts.store.queue.inLane(tx, sessionLane(before.sessionKey));
-  const turn = before.mergedInto ?? runId;
-  const mine = items.filter(({ payload }) => (payload as TurnPayload).runId === turn);
-  const [ended] = isOver(before.status) ? [] : await end(parts, tx, mine, by);
+  const work = await workOfRun(parts.store, tx, { id: before.mergedInto ?? runId, sessionKey: before.sessionKey });
+  const [ended] = isOver(before.status) || !work ? [] : await end(parts, tx, [work], by);
   const run = (await readRun(tx, runId)) as Run;
   if (ended === undefined) throw new Failure("run.over", `run ${runId} is ${run.status} already`, { details: { status: run.status } });
   return run;

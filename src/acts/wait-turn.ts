@@ -6,7 +6,7 @@ import { type RunInput, readRunInput, waitRun, wakeRun } from "../records/sessio
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/work-queue.ts";
-import { sessionLane, type TurnPayload } from "./work-kinds.ts";
+import { workOfRun } from "./work-of-run.ts";
 
 /** How long a person has to answer. */
 export const APPROVAL_MS = 60 * 60_000;
@@ -85,8 +85,7 @@ export async function answerApprovalIn(
   const runId = await approvals.runOf(tx, idPrefix);
   const run = runId === null ? undefined : await readRunInput(tx, runId);
   // The work first, as the turn does it that spends the approval: in the other order the two could wait for each other.
-  if (run)
-    for (const { id, payload } of await store.queue.inLane(tx, sessionLane(run.sessionKey)))
-      if ((payload as TurnPayload).runId === run.id && (await store.queue.unpark(tx, id))) await wakeRun(tx, run.id);
+  const work = run && (await workOfRun(store, tx, run));
+  if (run && work && (await store.queue.unpark(tx, work.id))) await wakeRun(tx, run.id);
   return approvals.answerIn(tx, by, idPrefix, verdict);
 }

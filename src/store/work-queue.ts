@@ -310,6 +310,12 @@ export class WorkQueue {
     return rows.length > 0;
   }
 
+  /** One that waits or runs. */
+  async item(reads: Reads, id: number): Promise<{ readonly id: number; readonly payload: unknown } | undefined> {
+    const row = await reads.get<{ payload: string }>`select payload from work where id = ${id}`;
+    return row && { id, payload: JSON.parse(row.payload) };
+  }
+
   /** What waits or runs in a lane, in its order. */
   async inLane(reads: Reads, lane: Scope): Promise<{ readonly id: number; readonly payload: unknown; readonly running: boolean }[]> {
     const rows = await reads.all<{ id: number; payload: string; state: string }>`select id, payload, state from work

@@ -100,7 +100,7 @@ export class FlowingHouse extends TurningHouse {
   }
 
   /** As operators see it. */
-  async valueOf(id: string, key: string): Promise<unknown> {
+  async valueIn(id: string, key: string): Promise<unknown> {
     const caller = { kind: "operator", name: "operator", roles: [], run: null, step: null, call: null } as const;
     return (await this.pools.read(caller, `run:${id}`, key))?.value;
   }

@@ -76,7 +76,7 @@ describe.each(PLACES)("what a step answers, on %s", (_name, makePlace) => {
     await house.drain();
     expect(house.goals).toHaveLength(2);
     expect(await house.step(id, "a")).toMatchObject({ status: "failed", error: { code: "task.bad_answer" } });
-    expect(await house.valueOf(id, "out")).toBeUndefined();
+    expect(await house.valueIn(id, "out")).toBeUndefined();
   });
 
   test("that it was corrected survives a crash: nobody is corrected twice", async () => {
@@ -170,7 +170,7 @@ describe.each(PLACES)("what a step answers, on %s", (_name, makePlace) => {
         status: "failed",
         error: { code: "step.stale", message: expect.stringContaining('"fact"') },
       });
-      expect(await house.valueOf(id, "made")).toBeUndefined();
+      expect(await house.valueIn(id, "made")).toBeUndefined();
     });
 
     test("V8 rerun: not where the attempt made a call that must not be made twice", async () => {

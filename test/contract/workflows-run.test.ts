@@ -326,7 +326,7 @@ describe.each(PLACES)("a workflow on %s", (_name, makePlace) => {
     expect(stopped).toHaveLength(2);
     expect(await house.run(id)).toMatchObject({ status: "cancelled", error: { code: "run.stopped" } });
     expect(await house.states(id)).toEqual({ a: "cancelled", b: "cancelled", c: "cancelled" });
-    expect(await house.valueOf(id, "x")).toBeUndefined();
+    expect(await house.valueIn(id, "x")).toBeUndefined();
     expect(await house.openTurns()).toEqual([]);
     expect(await store.read.all`select status from tasks where workflow_id = ${id} and ended_at is null`).toEqual([]);
     await expect(house.cancel(id)).rejects.toMatchObject({ code: "workflow.over" });
@@ -476,8 +476,8 @@ describe.each(PLACES)("a workflow on %s", (_name, makePlace) => {
     expect(refusals[2]).toContain(`this task works with the pool "run:${id}" and no other`);
     expect(refusals[3]).toContain("has not declared");
     expect(JSON.parse(refusals[4] as string)).toMatchObject({ reads: ["shown"], writes: ["mine"], entries: [{ key: "shown" }] });
-    expect(await house.valueOf(id, "mine")).toBe("by itself");
-    expect(await house.valueOf(id, "hidden")).toBe("secret");
+    expect(await house.valueIn(id, "mine")).toBe("by itself");
+    expect(await house.valueIn(id, "hidden")).toBe("secret");
     expect((await house.run(id)).status).toBe("completed");
   });
 

@@ -23,6 +23,11 @@ export interface Answered {
 
 const CORRECTIONS = 1;
 
+/** Whether the answer may be another than what was asked for. */
+export function mayGoOn({ spec: { outputSchema, scope } }: Pick<StoredTask, "spec">): boolean {
+  return outputSchema !== undefined || (scope !== undefined && scope.reads.length + scope.writes.length > 0);
+}
+
 export function ends(result: unknown): Judgement {
   return { kind: "ends", end: { status: "completed", result, error: null } };
 }

@@ -41,7 +41,9 @@ export async function startTaskRunIn(
   await addRun(tx, { id: runId, agent, sessionKey: key, address, input, decision, refusal: null, epoch, root, task: task.id, granted });
   const payload: TurnPayload = { runId, causedBy };
   const tenant = { name: agent, weight: agents.current.agents.get(agent)?.weight ?? 1 };
-  const work = { kind: TURN_WORK, payload, lane: sessionLane(key), tenant, ...(delayMs ? { delayMs } : {}) };
+  // Only turns of a conversation have others to wait for.
+  const lane = task.spec.conversation === undefined ? {} : { lane: sessionLane(key) };
+  const work = { kind: TURN_WORK, payload, tenant, ...lane, ...(delayMs ? { delayMs } : {}) };
   await setTaskRun(tx, task.id, runId, await store.queue.enqueue(tx, work));
   return runId;
 }

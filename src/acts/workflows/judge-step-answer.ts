@@ -3,14 +3,15 @@ import type { Caller } from "../../kernel/caller.ts";
 import { isFailure } from "../../kernel/failure.ts";
 import { madeUnsafeCall } from "../../records/journal/calls.ts";
 import type { Freshness, StaleRead } from "../../records/pools/freshness.ts";
+import type { TaskScope } from "../../records/tasks/task-rows.ts";
 import { readStep, type StaleNote } from "../../records/workflows/workflow-step-rows.ts";
 import type { Tx } from "../../store/engine.ts";
 import { withoutClosing } from "../tasks/answer-value.ts";
-import { type Answered, corrected, ends, type Judgement, sentBackFor } from "../tasks/judgement.ts";
+import { type Answered, corrected, ends, type Judgement, mayGoOn, sentBackFor } from "../tasks/judgement.ts";
 import type { TaskParts } from "../tasks/task-parts.ts";
 import { agentIn } from "../turn-mail.ts";
 import { fillWritesIn } from "./fill-writes.ts";
-import { holdGoing } from "./going-workflow.ts";
+import { type GoingWorkflow, holdGoing } from "./going-workflow.ts";
 import { rebaseWords } from "./rebase-words.ts";
 import { definitionOf } from "./start-step.ts";
 
@@ -24,8 +25,13 @@ export async function judgeStepAnswerIn(parts: TaskParts, tx: Tx, answered: Answ
   const { run, task, text } = answered;
   const going = await holdGoing(parts, tx, task.workflow as string, run.agent, null);
   const { scope } = task.spec;
-  const plain = ends(withoutClosing(text));
-  if (!going || !scope || plain.kind !== "ends") return plain;
+  const judged = going && scope && mayGoOn(task) ? await judgeIn(parts, tx, answered, going, scope) : ends(withoutClosing(text));
+  return judged.kind === "ends" ? { kind: "ends", end: { ...judged.end, going } } : judged;
+}
+
+async function judgeIn(parts: TaskParts, tx: Tx, answered: Answered, going: GoingWorkflow, scope: TaskScope): Promise<Judgement> {
+  const { run, task, text } = answered;
+  const plain = { status: "completed" as const, result: withoutClosing(text), error: null };
   const caller = agentIn(run, [], task.step, scope.pool);
   const written = scope.writes.length === 0 ? new Set() : await parts.pools.writtenKeysIn(tx, caller, scope.pool, scope.writes);
   const missing = scope.writes.filter((key) => !written.has(key));
@@ -36,7 +42,7 @@ export async function judgeStepAnswerIn(parts: TaskParts, tx: Tx, answered: Answ
   const filled = await fillWritesIn(parts, tx, caller, answered, scope, missing);
   if (filled.kind === "misfit") return corrected(answered, filled.problem);
   if (filled.kind === "refused") return { kind: "ends", end: { status: "failed", result: null, error: filled.error } };
-  return stale ? { kind: "ends", end: { ...plain.end, stale: { reads: stale.stale.map(noted), again: false } } } : plain;
+  return { kind: "ends", end: stale ? { ...plain, stale: { reads: stale.stale.map(noted), again: false } } : plain };
 }
 
 /** What is no longer as the turn has read it; null: nothing. Whatever it is, it stays so until the commit. */

@@ -22,6 +22,8 @@ import { definitionOf, startAgainIn } from "./start-step.ts";
 /** How the turn of a step has ended, beside what is known of every task. */
 export type StepRunEnd = TaskRunEnd & {
   /** What it had read was changed: it is done again (`rerun`), or was let pass (`warn`). */
+  /** Its run, where this transaction holds it already. */
+  readonly going?: GoingWorkflow | undefined;
   /** Trying again cannot help. */
   readonly final?: boolean;
   readonly stale?: { readonly reads: readonly StaleNote[]; readonly again: boolean } | undefined;
@@ -35,8 +37,9 @@ const LONGEST_DELAY_MS = 3_600_000;
  * whatever may start by that has started. `again`: the task goes on with a new turn; `over`: it has ended.
  */
 export async function settleStepIn(parts: TaskParts, tx: Tx, task: StoredTask, end: StepRunEnd): Promise<"again" | "over"> {
-  const going = await holdGoing(parts, tx, task.workflow as string, task.agent ?? task.from, end.causedBy);
+  const going = end.going ?? (await holdGoing(parts, tx, task.workflow as string, task.agent ?? task.from, null));
   if (!going) return "over";
+  going.causedBy = end.causedBy;
   const { row, parent, states } = await readAround(tx, going, task.step as string);
   // Somebody else had the last word: the run was cancelled, or the step was begun anew.
   if (!row || row.task !== task.id || isStepOver(row.state)) return "over";

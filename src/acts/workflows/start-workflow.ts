@@ -57,6 +57,8 @@ export interface GoesBack {
 
 /** What a column for it can hold. */
 const DEEPEST = 2_147_483_647;
+/** It stands in an index, whose entries one of the databases keeps below a third of a page. */
+const LONGEST_KEY = 300;
 
 /**
  * Starts a run: its task, its pool, its steps, and the turns of those that may begin. Answers its id; that of the first, where one by this key was
@@ -157,7 +159,7 @@ interface Named {
 }
 
 function idempotencyOf({ definition, input, from, idempotency }: WorkflowToStart): Named | null {
-  const own = definition.idempotency_key === undefined ? undefined : renderTemplate(definition.idempotency_key, { input });
+  const own = definition.idempotency_key === undefined ? undefined : renderTemplate(definition.idempotency_key, { input }, LONGEST_KEY);
   // A key that the workflow itself makes is another than one that was sent along.
   const key = idempotency !== undefined ? [from, "sent", idempotency] : own !== undefined ? [from, definition.name, own] : null;
   return key && { key: JSON.stringify(key), hash: sha256(canonicalJson({ definition, input })) };

@@ -173,6 +173,15 @@ export async function setTaskRun(tx: Tx, id: string, runId: string, workId: numb
   await tx.run`update tasks set run_id = ${runId}, work_id = ${workId} where id = ${id}`;
 }
 
+/** The row in the work queue of a task's newest turn; null: this is no such turn. */
+export async function workOfTaskRun(reads: Reads, run: string): Promise<number | null> {
+  const row = await reads.get<{
+    work_id: number | null;
+  }>`select t.work_id from runs as r join tasks as t on t.id = r.task_id and t.run_id = r.id
+    where r.id = ${run}`;
+  return row?.work_id ?? null;
+}
+
 /** It has so much time from now on, by the database's clock. */
 export async function setDeadline(tx: Tx, id: string, timeoutMs: number): Promise<void> {
   await tx.run`update tasks set deadline_at = now_ms() + cast(${Math.round(timeoutMs)} as bigint) where id = ${id}`;
