@@ -8,6 +8,8 @@ import { type Finding, ok, warning } from "./check.ts";
 const ID = "schedules";
 /** Whoever runs looks every second. */
 const OVERDUE_MS = 60_000;
+/** Jobs that stand still mostly do so for one reason. */
+const TOLD = 10;
 
 interface JobGlance {
   readonly agent: string;
@@ -32,7 +34,9 @@ export async function scheduleChecks(settings: Settings): Promise<Finding[]> {
     );
     const [next] = due;
     if (!next) return [];
-    const found = due.flatMap((job) => findingOf(settings, job));
+    const all = due.flatMap((job) => findingOf(settings, job));
+    const found =
+      all.length <= TOLD ? all : [...all.slice(0, TOLD), warning(ID, `and ${all.length - TOLD} more`, "guildhall schedule list")];
     return found.length > 0
       ? found
       : [ok(ID, `${due.length === 1 ? "1 job" : `${due.length} jobs`}; the next is due ${new Date(next.next_at).toISOString()}`)];
