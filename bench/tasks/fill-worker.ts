@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
-import { MARKS, TASK_DOCUMENTS } from "../../src/records/tasks/task-index.ts";
+import { MARKS } from "../../src/records/tasks/task-index.ts";
 import { parsePostgresUrl } from "../../src/store/postgres/postgres-url.ts";
 import { markTerm } from "../../src/store/search-marks.ts";
 import { indexedTerms } from "../../src/store/search-terms.ts";
@@ -45,7 +45,7 @@ function taskAt(index: number, random: () => number): Filled {
   const viewers = [...new Set([topOpener, topAgent, agent])];
   const [id, goal, result] = [idOf(index), goalOf(index, random), resultOf(random)];
   const body = `${goal}\n${result}`;
-  const marks = [MARKS.every, ...viewers.map(MARKS.viewer), MARKS.agent(agent), MARKS.status("completed")].map(markTerm);
+  const marks = [...viewers.map(MARKS.viewer), MARKS.agent(agent), MARKS.status("completed")].map(markTerm);
   const terms = [...indexedTerms(body), ...marks];
   const parent = isChild ? idOf(top) : null;
   return { id, kind: isChild ? "delegate" : "api", agent, from, goal, result, parent, viewers, body, terms, marks: marks.join(" ") };
@@ -76,17 +76,15 @@ function sqlite(path: string): Write {
     database.prepare(`insert into tasks (id, kind, agent, opened_by, goal, status, result, parent_id, root_id, depth, max_depth, chain,
     spec, viewers, created_at, ended_at) values (?, ?, ?, ?, ?, 'completed', ?, ?, ?, 0, 2, '[]', '{}', ?, ?, ?)`);
   const viewer = database.prepare("insert into task_viewers (viewer, task_id) values (?, ?)");
-  const document = database.prepare(
-    "insert into documents (collection, id, scope, body, terms, marks, at) values (?, ?, 'tasks/', ?, ?, ?, ?) returning doc",
-  );
-  const words = database.prepare("insert into document_terms (rowid, terms) values (?, ?)");
+  const document = database.prepare("insert into marked_documents (id, body, terms, marks, at) values (?, ?, ?, ?, ?) returning doc");
+  const words = database.prepare("insert into marked_terms (rowid, terms) values (?, ?)");
   const these = (tasks: readonly Filled[]): void => {
     database.exec("begin");
     for (const { id, kind, agent, from, goal, result, parent, viewers, body, terms, marks } of tasks) {
       const now = Date.now();
       task.run(id, kind, agent, from, goal, JSON.stringify(result), parent, parent ?? id, JSON.stringify(viewers), now, now);
       const joined = terms.join(" ");
-      const { doc } = document.get(TASK_DOCUMENTS, id, body, joined, marks, now) as { doc: number };
+      const { doc } = document.get(id, body, joined, marks, now) as { doc: number };
       words.run(doc, joined);
     }
     const seen = tasks.flatMap(({ id, viewers }) => viewers.map((name) => [name, id] as const));
@@ -94,7 +92,7 @@ function sqlite(path: string): Write {
     database.exec("commit");
   };
   const done = (): void => {
-    database.exec("insert into document_terms (document_terms, rank) values ('hashsize', 1048576)");
+    database.exec("insert into marked_terms (marked_terms, rank) values ('hashsize', 1048576)");
     database.exec("pragma wal_checkpoint(truncate)");
     database.close();
   };
@@ -131,10 +129,9 @@ async function postgres(location: string): Promise<Write> {
       seen.map(([, id]) => id),
     ]);
     await client.query(
-      `insert into documents (collection, id, scope, body, terms, marks, at) select $1, id, 'tasks/', body, terms::tsvector, marks, now_ms()
-        from unnest($2::text[], $3::text[], $4::text[], $5::text[]) as t (id, body, terms, marks)`,
+      `insert into marked_documents (id, body, terms, marks, at) select id, body, terms::tsvector, marks, now_ms()
+        from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as t (id, body, terms, marks)`,
       [
-        TASK_DOCUMENTS,
         column(tasks, ({ id }) => id),
         column(tasks, ({ body }) => body),
         column(tasks, ({ terms }) => tsvectorOf(terms)),
@@ -144,7 +141,7 @@ async function postgres(location: string): Promise<Write> {
     await client.query("commit");
   };
   const done = async (): Promise<void> => {
-    await client.query("vacuum analyze documents");
+    await client.query("vacuum analyze marked_documents");
     await client.query("vacuum analyze tasks");
     await client.query("vacuum analyze task_viewers");
     await client.end();

@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import { parsePostgresUrl } from "../../src/store/postgres/postgres-url.ts";
+import { stem } from "../../src/store/search-terms.ts";
 import { serve } from "../child.ts";
 import { quantile } from "../spread.ts";
 import { COMMON, idOf, RARE, randomFrom } from "./texts.ts";
@@ -36,9 +37,9 @@ await serve<RawTask, Raw>(async ({ location, tasks, queries }) => {
     );
   };
   return {
-    common: await p99(queries, () => ask.words(COMMON)),
-    ranked: await p99(3, () => ask.ranked(COMMON)),
-    rare: await p99(queries, () => ask.words(RARE)),
+    common: await p99(queries, () => ask.words(stem(COMMON))),
+    ranked: await p99(3, () => ask.ranked(stem(COMMON))),
+    rare: await p99(queries, () => ask.words(stem(RARE))),
     id: await p99(queries, () => ask.id(anyId())),
   };
 });
@@ -51,8 +52,8 @@ interface Asked {
 
 function sqlite(path: string): Asked {
   const database = new DatabaseSync(path, { readOnly: true });
-  const words = database.prepare("select rowid from document_terms where document_terms match ? order by rowid desc limit 20");
-  const ranked = database.prepare("select rowid from document_terms where document_terms match ? order by bm25(document_terms) limit 20");
+  const words = database.prepare("select rowid from marked_terms where marked_terms match ? order by rowid desc limit 20");
+  const ranked = database.prepare("select rowid from marked_terms where marked_terms match ? order by bm25(marked_terms) limit 20");
   const id = database.prepare("select id, agent, goal from tasks where id = ?");
   return {
     words: (word) => words.all(`"${word}"`),
@@ -67,9 +68,9 @@ async function postgres(location: string): Promise<Asked> {
   await client.connect();
   await client.query(`set search_path to "${schema}"`);
   return {
-    words: (word) => client.query("select doc from documents where terms @@ $1::tsquery order by doc desc limit 20", [`'${word}'`]),
+    words: (word) => client.query("select doc from marked_documents where terms @@ $1::tsquery order by doc desc limit 20", [`'${word}'`]),
     ranked: (word) =>
-      client.query("select doc from documents where terms @@ $1::tsquery order by ts_rank_cd(terms, $1::tsquery) desc limit 20", [
+      client.query("select doc from marked_documents where terms @@ $1::tsquery order by ts_rank_cd(terms, $1::tsquery) desc limit 20", [
         `'${word}'`,
       ]),
     id: (wanted) => client.query("select id, agent, goal from tasks where id = $1", [wanted]),

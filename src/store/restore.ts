@@ -35,8 +35,8 @@ export async function load(engine: Engine, source: BackupReader): Promise<number
 async function insert(engine: Engine, tx: Tx, table: Table, cells: Cells): Promise<void> {
   let columns = table.columns;
   let values: SqlFragment = list(cells);
-  if (table.name === "documents") {
-    const marks = columns.includes("marks") ? String(cells[columns.indexOf("marks")]) : "";
+  if (table.name === "documents" || table.name === "marked_documents") {
+    const marks = table.name === "documents" ? "" : String(cells[columns.indexOf("marks")]);
     const terms = [...indexedTerms(String(cells[columns.indexOf("body")])), ...(marks === "" ? [] : marks.split(" "))];
     columns = [...columns, "terms"];
     values = engine.dialect.name === "sqlite" ? list([...cells, terms.join(" ")]) : list([...cells, tsvectorOf(terms)]);
@@ -57,12 +57,14 @@ async function afterLoad(engine: Engine, tx: Tx, fence: number): Promise<void> {
     await tx.run`delete from sqlite_sequence where name = 'pool_reads'`;
     await tx.run`insert into sqlite_sequence (name, seq) values ('pool_reads', cast(now_ms() * 1000 as integer))`;
     await tx.run`insert into document_terms (document_terms) values ('rebuild')`;
+    await tx.run`insert into marked_terms (marked_terms) values ('rebuild')`;
   } else {
     await tx.get`select setval('fences', greatest(cast(${fence} as bigint), now_ms() * 1000))`;
     await tx.get`select setval('ledger_seq', max(seq)) from ledger having max(seq) is not null`;
     await tx.get`select setval(pg_get_serial_sequence('work', 'id'), now_ms() * 1000)`;
     await tx.get`select setval(pg_get_serial_sequence('pool_reads', 'id'), now_ms() * 1000)`;
     await tx.get`select setval(pg_get_serial_sequence('documents', 'doc'), (select coalesce(max(doc), 0) + 1 from documents), false)`;
+    await tx.get`select setval(pg_get_serial_sequence('marked_documents', 'doc'), (select coalesce(max(doc), 0) + 1 from marked_documents), false)`;
   }
   const jump = sql`(now_ms() * 1000)`;
   await tx.run`update work set fence = ${jump} where fence < ${jump}`;

@@ -2,8 +2,6 @@ import { encodeScope, type Scope, scopeUpperBound } from "../kernel/scope.ts";
 import { TimeSlice } from "../kernel/time-slice.ts";
 import type { Engine, Reads, Tx } from "./engine.ts";
 import { scopeKey } from "./keys.ts";
-import { findMarked, type MarkedHit, type MarkedRequest } from "./marked-search.ts";
-import { markTerm } from "./search-marks.ts";
 import { operatorQuery, plainQuery, type SearchNode, toFts5, toTsquery } from "./search-query.ts";
 import { snippetOf } from "./search-snippet.ts";
 import { indexedTerms, termsOf } from "./search-terms.ts";
@@ -16,8 +14,6 @@ export interface SearchDocument {
   /** Where the document lies; a search sees only the scopes it names and what is below them. */
   readonly scope: Scope;
   readonly text: string;
-  /** What it can be asked for by, besides its words (`findMarked`). */
-  readonly marks?: readonly string[];
 }
 
 export interface SearchRequest {
@@ -61,24 +57,18 @@ export class Search {
 
   async put(tx: Tx, document: SearchDocument): Promise<void> {
     await this.remove(tx, document.collection, document.id);
-    await this.add(tx, document);
-  }
-
-  /** One that is not there yet. */
-  async add(tx: Tx, document: SearchDocument): Promise<void> {
     const { collection, id } = document;
     const text = document.text.replaceAll("\0", " ");
-    const marks = document.marks?.map(markTerm) ?? [];
-    const terms = [...indexedTerms(text), ...marks];
+    const terms = indexedTerms(text);
     const scope = scopeKey(document.scope);
     if (this.#engine.dialect.name === "postgres") {
-      await tx.run`insert into documents (collection, id, scope, body, terms, marks, at)
-        values (${collection}, ${id}, ${scope}, ${text}, cast(${tsvectorOf(terms)} as tsvector), ${marks.join(" ")}, now_ms())`;
+      await tx.run`insert into documents (collection, id, scope, body, terms, at)
+        values (${collection}, ${id}, ${scope}, ${text}, cast(${tsvectorOf(terms)} as tsvector), now_ms())`;
       return;
     }
     const joined = terms.join(" ");
-    const row = await tx.get<{ doc: number }>`insert into documents (collection, id, scope, body, terms, marks, at)
-      values (${collection}, ${id}, ${scope}, ${text}, ${joined}, ${marks.join(" ")}, now_ms()) returning doc`;
+    const row = await tx.get<{ doc: number }>`insert into documents (collection, id, scope, body, terms, at)
+      values (${collection}, ${id}, ${scope}, ${text}, ${joined}, now_ms()) returning doc`;
     await tx.run`insert into document_terms (rowid, terms) values (${row?.doc as number}, ${joined})`;
   }
 
@@ -112,11 +102,6 @@ export class Search {
       hits.push({ id: row.id, score: row.score, snippet: snippetOf(row.body, isWanted), at: row.at });
     }
     return hits;
-  }
-
-  /** Among documents with these marks, however many others there are. */
-  findMarked(request: MarkedRequest, reads: Reads = this.#engine.reads): Promise<MarkedHit[]> {
-    return findMarked(this.#engine.dialect.name, reads, request);
   }
 
   #newest(reads: Reads, node: SearchNode, collection: string, scopes: SqlFragment, limit: number): Promise<SearchHit[]> {

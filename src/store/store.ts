@@ -9,6 +9,7 @@ import { Idempotency } from "./idempotency.ts";
 import { Leases } from "./leases.ts";
 import { Ledger } from "./ledger.ts";
 import { LedgerTail } from "./ledger-tail.ts";
+import { MarkedDocuments } from "./marked-documents.ts";
 import { migrate } from "./migrations/migrate.ts";
 import { Sealer } from "./sealer.ts";
 import { Search } from "./search.ts";
@@ -32,6 +33,8 @@ export class Store {
   readonly leases: Leases;
   readonly idempotency: Idempotency;
   readonly search: Search;
+  /** Full text of what there may be very much of. */
+  readonly marked: MarkedDocuments;
   readonly blobs: Blobs;
   readonly sealer: Sealer;
   readonly read: Reads;
@@ -46,6 +49,7 @@ export class Store {
     this.leases = new Leases(engine);
     this.idempotency = new Idempotency(engine, reached);
     this.search = new Search(engine);
+    this.marked = new MarkedDocuments(engine);
     this.blobs = new Blobs(engine, reached);
     this.sealer = new Sealer(engine, this.ledger, this.leases, reached);
     this.#tail = new LedgerTail(engine, this.ledger);

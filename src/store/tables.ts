@@ -15,7 +15,7 @@ interface ColumnRow {
 }
 
 /** Columns that each database derives in its own way, and tables that say how this database was made and not what it holds. */
-const DERIVED: Readonly<Record<string, readonly string[]>> = { documents: ["terms"] };
+const DERIVED: Readonly<Record<string, readonly string[]>> = { documents: ["terms"], marked_documents: ["terms"] };
 const OWN = ["migrations", "counters"];
 
 /** Every table with portable content, asked of the database itself: a room that adds a table need not think of backups. */

@@ -5,7 +5,7 @@ const SEARCH = "src/records/tasks/search-tasks.ts";
 const SEEN = "src/records/tasks/seen-tasks.ts";
 const INDEX = "src/records/tasks/task-index.ts";
 const RETENTION = "src/records/tasks/retention.ts";
-const MARKED = "src/store/marked-search.ts";
+const MARKED = "src/store/marked-documents.ts";
 const ASK = "src/acts/tasks/ask-for-task.ts";
 const onSqlite = { tests: ["test/contract/tasks.test.ts"], filter: "SQLite" };
 const security = { tests: ["test/security/tasks.test.ts"] };
@@ -37,8 +37,8 @@ export const TASK_BUGS: readonly PlantedBug[] = [
   {
     name: "a search looks through the tasks of all",
     file: SEARCH,
-    from: 'eyes === "all" ? [MARKS.every] : eyes.map(MARKS.viewer),',
-    to: "[MARKS.every],",
+    from: '...(eyes === "all" ? [] : [eyes.map(MARKS.viewer)]),',
+    to: "",
     ...security,
   },
   {
@@ -73,7 +73,7 @@ export const TASK_BUGS: readonly PlantedBug[] = [
   {
     name: "what is removed stays findable",
     file: RETENTION,
-    from: "await this.#store.search.remove(tx, TASK_DOCUMENTS, id);",
+    from: "await this.#store.marked.remove(tx, id);",
     to: "",
     tests: ["test/contract/tasks.test.ts"],
     filter: "SQLite",

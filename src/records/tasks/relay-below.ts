@@ -13,7 +13,7 @@ export async function relayBelow(reads: Reads, id: string): Promise<TaskRelay | 
   const delegated = await reads.all<{ id: string; result: string | null }>`with recursive tree (id, level) as (
       select t.id, 0 from tasks as t where t.id = ${id}
       union all select t.id, tree.level + 1 from tree join tasks as t on t.parent_id = tree.id where tree.level < ${DEEPEST})
-    select t.id, t.result from tree join tasks as t on t.id = tree.id where t.kind in ${DELEGATED}`;
+    select t.id, t.result from tree cross join tasks as t where t.id = tree.id and t.kind in ${DELEGATED}`;
   if (delegated.length === 0) return null;
   const returned = delegated.flatMap((task) => (task.result === null ? [] : [{ id: task.id, words: wordsOf(task.result) }]));
   return {
@@ -28,9 +28,9 @@ async function readBelow(reads: Reads, id: string): Promise<number> {
   const row = await reads.get<{ bytes: number }>`with recursive tree (id, level) as (
       select t.id, 0 from tasks as t where t.id = ${id}
       union all select t.id, tree.level + 1 from tree join tasks as t on t.parent_id = tree.id where tree.level < ${DEEPEST})
-    select cast(coalesce(sum(v.size), 0) as bigint) as bytes from tree join runs as u on u.task_id = tree.id
-    join pool_reads as r on r.agent = u.agent and r.run = u.id and r.shown = 0
-    join pool_versions as v on v.pool = r.pool and v.key = r.key and v.version = r.version`;
+    select cast(coalesce(sum(v.size), 0) as bigint) as bytes from tree cross join runs as u
+    cross join pool_reads as r cross join pool_versions as v where u.task_id = tree.id and r.agent = u.agent and r.run = u.id and r.shown = 0
+      and v.pool = r.pool and v.key = r.key and v.version = r.version`;
   return row?.bytes ?? 0;
 }
 

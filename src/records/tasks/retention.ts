@@ -1,6 +1,5 @@
 import { list } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
-import { TASK_DOCUMENTS } from "./task-index.ts";
 import { removeViewersIn } from "./task-viewers.ts";
 
 /** In milliseconds after its end; null: for ever. By whoever does a task, or has opened it where nobody does. */
@@ -57,7 +56,7 @@ export class Retention {
       async (tx) => {
         for (const { id, viewers } of old) {
           await removeViewersIn(tx, id, JSON.parse(viewers) as string[]);
-          await this.#store.search.remove(tx, TASK_DOCUMENTS, id);
+          await this.#store.marked.remove(tx, id);
         }
         const ids = list(old.map(({ id }) => id));
         await tx.run`delete from remote_tasks where task_id in ${ids}`;

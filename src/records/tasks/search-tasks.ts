@@ -14,7 +14,7 @@ export interface FoundTasks {
 const LIKE_AN_ID = /^[0-9a-hjkmnp-tv-z]{4,20}$/;
 const GOAL_CHARACTERS = 300;
 const SHOWN_WITH_ID = 120;
-const OPEN_LOOKED_AT = 500;
+const OPEN_LOOKED_AT = 200;
 /** Of an id that was found by its beginning: above everything that words come to. */
 const ID_SCORE = 1_000;
 
@@ -37,13 +37,13 @@ export async function searchTasks(store: Store, eyes: Eyes, query: TaskSearchQue
   const like = q.trim().toLowerCase();
   const ids = LIKE_AN_ID.test(like) ? await idsBeginning(store.read, eyes, like, limit) : [];
   const marked = [
-    eyes === "all" ? [MARKS.every] : eyes.map(MARKS.viewer),
+    ...(eyes === "all" ? [] : [eyes.map(MARKS.viewer)]),
     ...(agent === undefined ? [] : [[MARKS.agent(agent)]]),
     ...(status === undefined ? [] : [[MARKS.status(status)]]),
   ];
   // What an open task does meanwhile is not in the index: more are taken than wanted, and the others left out below.
   const wanted = status === undefined || isTaskOver(status) ? limit : OPEN_LOOKED_AT;
-  const words = await store.search.findMarked({ marked, text: q, match, limit: wanted });
+  const words = await store.marked.find({ marked, text: q, match, limit: wanted });
   const known = new Map(words.map((hit) => [hit.id, hit]));
   const rows = await rowsOf(store, [...ids, ...known.keys()]);
   const fitting = (id: string): HitRow[] => {

@@ -1,15 +1,10 @@
 import { isTaskOver, type TaskStatus } from "../../contract/tasks.ts";
 import type { Tx } from "../../store/engine.ts";
-import type { SearchDocument } from "../../store/search.ts";
+import type { MarkedDocument } from "../../store/marked-documents.ts";
 import type { Store } from "../../store/store.ts";
 
-export const TASK_DOCUMENTS = "tasks";
-/** All lie in one place: whose they are is a mark of each. */
-const SCOPE = ["tasks"];
-
-/** What tasks are asked for by. `every` keeps other texts of the house out of a search for all. */
+/** What tasks are asked for by. */
 export const MARKS = {
-  every: "task",
   viewer: (name: string): string => `viewer ${name}`,
   agent: (id: string): string => `agent ${id}`,
   /** Those that are not over share one: what they do meanwhile is not told to the index. */
@@ -30,7 +25,7 @@ interface Ending {
 }
 
 export function indexNewTask(store: Store, tx: Tx, task: Indexed): Promise<void> {
-  return store.search.add(tx, documentOf(task, "queued", task.goal));
+  return store.marked.add(tx, documentOf(task, "queued", task.goal));
 }
 
 /** How it ended is found too. */
@@ -41,10 +36,10 @@ export function indexTaskAgain(store: Store, tx: Tx, task: Indexed, { status, re
     ...(result === null || result === undefined ? [] : [said]),
     ...(error ? [`${error.code}: ${error.message}`] : []),
   ];
-  return store.search.put(tx, documentOf(task, status, parts.join("\n")));
+  return store.marked.put(tx, documentOf(task, status, parts.join("\n")));
 }
 
-function documentOf({ id, agent, viewers }: Indexed, status: TaskStatus, text: string): SearchDocument {
-  const marks = [MARKS.every, ...viewers.map(MARKS.viewer), ...(agent === null ? [] : [MARKS.agent(agent)]), MARKS.status(status)];
-  return { collection: TASK_DOCUMENTS, id, scope: SCOPE, text, marks };
+function documentOf({ id, agent, viewers }: Indexed, status: TaskStatus, text: string): MarkedDocument {
+  const marks = [...viewers.map(MARKS.viewer), ...(agent === null ? [] : [MARKS.agent(agent)]), MARKS.status(status)];
+  return { id, text, marks };
 }
