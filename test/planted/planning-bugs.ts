@@ -83,8 +83,15 @@ export const PLANNING_BUGS: readonly PlantedBug[] = [
   {
     name: "planning: a text from an input is a template again",
     file: "src/deciders/planning/templates.ts",
-    from: "return template.replace(SLOT, (written: string, inner: string) => textOf(namedValue(written, pathOf(inner), values)));",
-    to: "const once = template.replace(SLOT, (written: string, inner: string) => textOf(namedValue(written, pathOf(inner), values))); return once === template ? once : renderTemplate(once, values);",
+    from: "    return text;\n",
+    to: '    return text.includes("{{") ? renderTemplate(text, values) : text;\n',
+    tests: ["src/deciders/planning/templates.test.ts"],
+  },
+  {
+    name: "planning: a template grows as long as it likes",
+    file: "src/deciders/planning/templates.ts",
+    from: "if (length > max)",
+    to: "if (length > max * 1_000)",
     tests: ["src/deciders/planning/templates.test.ts"],
   },
   {
@@ -97,7 +104,7 @@ export const PLANNING_BUGS: readonly PlantedBug[] = [
   {
     name: "planning: a condition may use regular expressions",
     file: USES,
-    from: 'matches: "`matches` is not available: use startsWith, endsWith or contains",',
+    from: '  ["matches", "`matches` is not available: use startsWith, endsWith or contains"],\n',
     to: "",
     ...asked,
   },

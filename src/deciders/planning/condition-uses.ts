@@ -2,23 +2,25 @@ import type { ASTNode } from "@marcbachmann/cel-js";
 import type { ConditionProblem, Named } from "./condition.ts";
 
 export interface ConditionUses {
+  readonly input: Named;
   readonly outputs: Named;
   readonly steps: Named;
   readonly loops: number;
   readonly nodes: number;
 }
 
+const ROOTS = ["input", "outputs", "steps"] as const;
 const LOOPS = ["all", "exists", "exists_one", "map", "filter"];
 const MAX_LOOPS = 3;
 /** `matches`: a regular expression can keep JavaScript busy for hours. `bind`: values that hold themselves many times over. */
-const REFUSED: Readonly<Record<string, string>> = {
-  matches: "`matches` is not available: use startsWith, endsWith or contains",
-  bind: "`cel.bind` is not available",
-};
+const REFUSED: ReadonlyMap<string, string> = new Map([
+  ["matches", "`matches` is not available: use startsWith, endsWith or contains"],
+  ["bind", "`cel.bind` is not available"],
+]);
 
 /** What an expression names, and why it could take long. */
 export function conditionUses(ast: ASTNode): ConditionUses | ConditionProblem {
-  const named: Record<string, Set<string> | "all"> = { outputs: new Set(), steps: new Set() };
+  const named = new Map<string, Set<string> | "all">(ROOTS.map((root) => [root, new Set()]));
   let loops = 0;
   let nodes = 0;
   let refused: ConditionProblem | null = null;
@@ -28,15 +30,15 @@ export function conditionUses(ast: ASTNode): ConditionUses | ConditionProblem {
   const visit = (node: ASTNode, inLoop: boolean): void => {
     nodes++;
     const member = memberOf(node);
-    const names = member && named[member.root];
+    const names = member && named.get(member.root);
     if (member && names) {
       if (names !== "all") names.add(member.name);
       return;
     }
-    if (node.op === "id" && Object.hasOwn(named, node.args)) named[node.args] = "all";
+    if (node.op === "id" && named.has(node.args)) named.set(node.args, "all");
     if (node.op === "rcall" || node.op === "call") {
       const [name] = node.args;
-      const why = REFUSED[name];
+      const why = REFUSED.get(name);
       if (why !== undefined) refuse(why, node);
       if (node.op === "rcall" && LOOPS.includes(name)) {
         if (inLoop) refuse(`\`${name}\` stands inside another loop`, node);
@@ -47,7 +49,7 @@ export function conditionUses(ast: ASTNode): ConditionUses | ConditionProblem {
       }
       const [asked] = name === "has" && node.op === "call" ? node.args[1] : [];
       const there = asked && memberOf(asked);
-      if (there && Object.hasOwn(named, there.root))
+      if (there && (there.root === "outputs" || there.root === "steps"))
         refuse(
           `has(${there.root}.${there.name}) is always true: ${there.root === "outputs" ? `write outputs.${there.name} != null` : "ask for its status"}`,
           node,
@@ -56,8 +58,11 @@ export function conditionUses(ast: ASTNode): ConditionUses | ConditionProblem {
     for (const part of partsOf(node)) visit(part, inLoop);
   };
   visit(ast, false);
-  const list = (names: Set<string> | "all" | undefined): Named => (names === "all" ? "all" : [...(names ?? [])]);
-  return refused ?? { outputs: list(named.outputs), steps: list(named.steps), loops, nodes };
+  const list = (root: (typeof ROOTS)[number]): Named => {
+    const names = named.get(root);
+    return names === "all" || names === undefined ? "all" : [...names];
+  };
+  return refused ?? { input: list("input"), outputs: list("outputs"), steps: list("steps"), loops, nodes };
 }
 
 /** `outputs.client`, `outputs["client"]`. */

@@ -18,7 +18,8 @@ export function celValue(value: unknown, cost: Cost, depth = 0): unknown {
   if (value === undefined) return null;
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => celValue(item, cost, depth + 1));
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, celValue(inner, cost, depth + 1)]));
+  // An object with a key such as `constructor` would not be taken for one.
+  return new Map(Object.entries(value).map(([key, inner]) => [key, celValue(inner, cost, depth + 1)]));
 }
 
 /** Without a loop the work is a walk over the values. */

@@ -1,8 +1,10 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Condition, ConditionValues } from "./condition.ts";
 import { loadConditions } from "./load-conditions.ts";
 
 const conditions = await loadConditions();
+const SEED = 20_261_115;
 const values: ConditionValues = {
   input: { n: 3, half: 1.5, price: 3, list: [1, 2, 3], deep: { on: true }, big: 2 ** 60 },
   outputs: { client: "code", report: { ok: true }, empty: null },
@@ -83,5 +85,86 @@ test("a loop over too much is refused, a look at one large value is not", () => 
   expect(compiled("input.list.all(x, x in input.list)").evaluate(large)).toEqual({ problem: "there is too much to look through" });
   let deep: unknown = 1;
   for (let level = 0; level < 10_000; level++) deep = [deep];
-  expect(compiled("input.n == 1").evaluate({ ...values, input: { n: 1, deep } })).toEqual({ problem: "values are nested too deeply" });
+  expect(compiled("size(input.deep) == 1").evaluate({ ...values, input: { deep } })).toEqual({ problem: "values are nested too deeply" });
+});
+
+test("names of the language itself are names like any other", () => {
+  for (const name of ["constructor", "toString", "hasOwnProperty"]) {
+    expect(compiled(`[1].exists(${name}, ${name} == 1)`).evaluate(values)).toEqual({ holds: true });
+    expect(compiled(`outputs.${name} == null && steps.${name}.attempts == 0 && !has(input.${name})`).evaluate(values)).toEqual({
+      holds: true,
+    });
+    expect(conditions.compile(`${name}.x == 1`)).toMatchObject({ problem: expect.stringContaining("Unknown variable") });
+    expect(conditions.compile(`input.${name}() == 1`)).toMatchObject({ problem: expect.any(String) });
+  }
+});
+
+test(`whatever is written, nothing is thrown (seed ${SEED})`, () => {
+  const word = fc.constantFrom(
+    "input",
+    "outputs",
+    "steps",
+    ".",
+    "a",
+    "[",
+    "]",
+    "(",
+    ")",
+    "'x'",
+    "1",
+    "==",
+    "&&",
+    "!",
+    "?",
+    ":",
+    ",",
+    "has(",
+    ".exists(x,",
+    "{",
+    "}",
+    "null",
+    "-",
+    "in",
+    "\\",
+    '"',
+  );
+  const part = fc.constantFrom(
+    "input.n",
+    "input",
+    "input.no",
+    "outputs.client",
+    "outputs",
+    "steps.a.attempts",
+    "steps",
+    "1",
+    "'x'",
+    "null",
+    "true",
+    "input.list",
+    "[1, 'a']",
+    "{'a': 1}",
+  );
+  const sign = fc.constantFrom("==", "!=", "<", "&&", "||", "+", "in", "/", "%");
+  const expression = fc
+    .array(fc.tuple(part, sign), { maxLength: 4 })
+    .chain((parts) => part.map((last) => [...parts.flat(), last].join(" ")));
+  const source = fc.oneof(
+    fc.string({ maxLength: 40 }),
+    fc.array(word, { maxLength: 25 }).map((words) => words.join(" ")),
+    expression,
+  );
+  let asked = 0;
+  fc.assert(
+    fc.property(source, (text) => {
+      const condition = conditions.compile(text);
+      if ("problem" in condition) return typeof condition.problem === "string";
+      asked++;
+      const answer = condition.evaluate(values);
+      return "holds" in answer || typeof answer.problem === "string";
+    }),
+    { seed: SEED, numRuns: 3_000 },
+  );
+  expect(asked).toBeGreaterThan(100);
+  expect(conditions.compile("(".repeat(9_000))).toMatchObject({ problem: expect.any(String) });
+  expect(conditions.compile(`${"!".repeat(9_000)}true`)).toMatchObject({ problem: expect.any(String) });
 });

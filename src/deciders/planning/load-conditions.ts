@@ -1,7 +1,7 @@
 import type { ASTNode, Environment } from "@marcbachmann/cel-js";
 import { messageOf } from "../../kernel/failure.ts";
 import type { Condition, ConditionProblem, Conditions, ConditionValues, StepFacts } from "./condition.ts";
-import { conditionUses } from "./condition-uses.ts";
+import { type ConditionUses, conditionUses } from "./condition-uses.ts";
 import { type Cost, celValue, isTooMuch } from "./condition-values.ts";
 
 /** A condition asks something; whoever needs a program writes a step. */
@@ -42,7 +42,7 @@ function compileCondition(environment: Environment, source: string): Condition |
   const checked = parsed.check();
   if (!checked.valid) return problemOf(checked.error);
   if (checked.type !== "bool" && checked.type !== "dyn") return { problem: `it comes to ${checked.type}, not to true or false`, offset: 0 };
-  const { outputs, steps, loops, nodes } = uses;
+  const { input, outputs, steps, loops, nodes } = uses;
   return {
     source,
     outputs,
@@ -50,7 +50,8 @@ function compileCondition(environment: Environment, source: string): Condition |
     evaluate: (values) => {
       const cost: Cost = { values: 0, characters: 0 };
       try {
-        const asked = celValue(withNothing(values, { outputs, steps }), cost) as Record<string, unknown>;
+        const named = withNothing(values, { input, outputs, steps });
+        const asked = { input: celValue(named.input, cost), outputs: celValue(named.outputs, cost), steps: celValue(named.steps, cost) };
         if (isTooMuch(cost, { loops, nodes })) return { problem: "there is too much to look through" };
         const answer: unknown = parsed(asked);
         if (typeof answer !== "boolean")
@@ -64,11 +65,25 @@ function compileCondition(environment: Environment, source: string): Condition |
 }
 
 /** Nothing but what is named is handed on; keys nobody has written are null, and steps that have not begun are waiting. */
-function withNothing({ input, outputs, steps }: ConditionValues, named: Pick<Condition, "outputs" | "steps">): Record<string, unknown> {
+function withNothing(
+  { input, outputs, steps }: ConditionValues,
+  named: Pick<ConditionUses, "input" | "outputs" | "steps">,
+): Record<string, unknown> {
   return {
-    input,
-    outputs: named.outputs === "all" ? outputs : Object.fromEntries(named.outputs.map((key) => [key, outputs[key] ?? null])),
-    steps: Object.fromEntries((named.steps === "all" ? Object.keys(steps) : named.steps).map((id) => [id, { ...NOT_BEGUN, ...steps[id] }])),
+    input:
+      named.input === "all"
+        ? input
+        : Object.fromEntries(named.input.flatMap((name) => (Object.hasOwn(input, name) ? [[name, input[name]]] : []))),
+    outputs:
+      named.outputs === "all"
+        ? outputs
+        : Object.fromEntries(named.outputs.map((key) => [key, (Object.hasOwn(outputs, key) ? outputs[key] : null) ?? null])),
+    steps: Object.fromEntries(
+      (named.steps === "all" ? Object.keys(steps) : named.steps).map((id) => [
+        id,
+        { ...NOT_BEGUN, ...(Object.hasOwn(steps, id) ? steps[id] : {}) },
+      ]),
+    ),
   };
 }
 

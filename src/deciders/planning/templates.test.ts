@@ -56,3 +56,12 @@ test("mistakes are found before there are values", () => {
   expect(templateProblems("{{item}}", false)).toMatchObject([{ problem: "{{item}} stands in a step without `foreach`" }]);
   expect(templateProblems("{{input.a}} {{input.x}", false)).toEqual([{ problem: "{{input… is never closed", offset: 12 }]);
 });
+
+test("what becomes too long, or could not be stored, is refused", () => {
+  const long = { long: "x".repeat(100_000), nul: "a\0b", half: "\ud800" };
+  expect(renderTemplate("{{input.long}}".repeat(10), { input: long })).toHaveLength(1_000_000);
+  const many = "{{input.long}}".repeat(7_000);
+  expect(() => renderTemplate(many, { input: long })).toThrow("with {{input.long}} it is longer than 1000000 characters");
+  expect(() => renderTemplate("{{input.long}}", { input: long }, 200)).toThrow("it is longer than 200 characters");
+  for (const name of ["nul", "half"]) expect(() => renderTemplate(`{{input.${name}}}`, { input: long })).toThrow("NUL or half a character");
+});

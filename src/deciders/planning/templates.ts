@@ -37,12 +37,23 @@ export function templateProblems(template: string, isItem: boolean): TemplatePro
   return [...open, ...named];
 }
 
+/** A template may name one long text many times. */
+const MAX_RENDERED = 1_000_000;
+
 /**
  * Puts values in the place of `{{input.a.b}}`, `{{item}}` and `{{item.field}}`: texts as they are, everything else as JSON. Nothing is
- * evaluated, and what was put in is not looked at again. Throws `step.bad_template` for a name that is not there.
+ * evaluated, and what was put in is not looked at again. Throws `step.bad_template` for a name that is not there, for text
+ * that cannot be stored, and for more than `max` characters.
  */
-export function renderTemplate(template: string, values: TemplateValues): string {
-  return template.replace(SLOT, (written: string, inner: string) => textOf(namedValue(written, pathOf(inner), values)));
+export function renderTemplate(template: string, values: TemplateValues, max = MAX_RENDERED): string {
+  let length = template.length;
+  return template.replace(SLOT, (written: string, inner: string) => {
+    const text = textOf(namedValue(written, pathOf(inner), values));
+    if (text.includes("\0") || !text.isWellFormed()) throw bad(`${written}: NUL or half a character cannot be part of it`);
+    length += text.length - written.length;
+    if (length > max) throw bad(`with ${written} it is longer than ${max} characters`);
+    return text;
+  });
 }
 
 function slotsOf(template: string): Slot[] {
