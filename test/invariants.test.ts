@@ -4,7 +4,20 @@ import { expect, test } from "vitest";
 
 const root = new URL("..", import.meta.url).pathname;
 const numbered = (letter: string, count: number): string[] => Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);
-const REQUIRED = [...numbered("V", 8), ...numbered("L", 6), ...numbered("M", 5), ...numbered("A", 5), "E1", "W2", "W3", "S2", "P3"];
+const REQUIRED = [
+  ...numbered("V", 8),
+  ...numbered("L", 6),
+  ...numbered("M", 5),
+  ...numbered("A", 5),
+  "E1",
+  "W1",
+  "W2",
+  "W3",
+  "W5",
+  "W6",
+  "S2",
+  "P3",
+];
 
 interface NamedTest {
   readonly file: string;

@@ -25,6 +25,7 @@ import { TASK_BUGS } from "./task-bugs.ts";
 import { TENANT_BUGS } from "./tenant-bugs.ts";
 import { TURN_BUGS } from "./turn-bugs.ts";
 import { WORKFLOW_API_BUGS } from "./workflow-api-bugs.ts";
+import { WORKFLOW_BUGS } from "./workflow-bugs.ts";
 import { WORKSPACE_BUGS } from "./workspace-bugs.ts";
 
 /** One bug as somebody could have written it, and the unmodified tests that must notice. */
@@ -259,6 +260,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...CONTEXT_BUGS,
   ...BUDGET_BUGS,
   ...WORKFLOW_API_BUGS,
+  ...WORKFLOW_BUGS,
   ...WORKSPACE_BUGS,
   ...SANDBOX_BUGS,
   ...DOCTOR_BUGS,

@@ -49,8 +49,8 @@ export const CONTEXT_BUGS: readonly PlantedBug[] = [
   {
     name: "stopping a message that a turn has taken in stops nothing",
     file: "src/acts/stop-runs.ts",
-    from: "const turn = before.mergedInto ?? runId;",
-    to: "const turn = runId;",
+    from: "{ id: before.mergedInto ?? runId,",
+    to: "{ id: runId,",
     tests: STEERING,
     filter: "SQLite",
   },
