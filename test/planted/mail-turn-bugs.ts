@@ -128,8 +128,8 @@ export const MAIL_TURN_BUGS: readonly PlantedBug[] = [
   {
     name: "labels: what a turn has read does not mark its entries",
     file: CONTEXT,
-    from: '{ external: labels.has("external") }',
-    to: "{ external: labels.size > 100 }",
+    from: '{ external: labels.has("external"), ...grantOf(context) }',
+    to: "{ external: labels.size > 100, ...grantOf(context) }",
     ...shares,
   },
   {
