@@ -29,6 +29,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     load: () => import("./turns.ts"),
   },
   footprint: { about: "time to ready and memory with 1, 50 and 1,000 agents (parts: 1 50 1000)", load: () => import("./footprint.ts") },
+  tasks: { about: "search over 1,000,000 tasks, by words and by ids (parts: sqlite postgres)", load: () => import("./tasks.ts") },
   routing: { about: "routes with 10,000 bindings (parts: routes openclaw)", load: () => import("./routing.ts") },
   workflows: {
     about: "a durable step beside LangGraph.js with its SQLite saver and Mastra with LibSQL (parts: chain fan)",

@@ -52,7 +52,12 @@ function fitting(line: string): string {
   return isTTY && columns > 0 && line.length > columns ? `${line.slice(0, columns - 1).toWellFormed()}…` : line;
 }
 
-function rowOf({ id, agent, status, createdAt, startedAt, usage, calls, input, from }: OpenRun, now: number): string[] {
+function rowOf(
+  { id, agent, status, createdAt, startedAt, usage, usageBelow, tasks = 0, calls, input, from }: OpenRun,
+  now: number,
+): string[] {
+  // What it has delegated is its cost too.
+  const all = usageBelow ?? usage;
   const [call] = calls;
   const others = calls.length > 1 ? ` and ${calls.length - 1} more` : "";
   const does =
@@ -65,8 +70,8 @@ function rowOf({ id, agent, status, createdAt, startedAt, usage, calls, input, f
     status,
     span(now - (startedAt ?? createdAt)),
     String(usage?.calls ?? 0),
-    usage === null ? "0" : String(usage.inputTokens + usage.outputTokens),
-    costOf(usage),
-    does,
+    all === null ? "0" : String(all.inputTokens + all.outputTokens),
+    costOf(all),
+    tasks === 0 ? does : `${does}, ${tasks} task${tasks === 1 ? "" : "s"} open`,
   ];
 }

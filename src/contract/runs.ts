@@ -90,6 +90,10 @@ export const openRun = z.object({
   startedAt: z.number().nullable(),
   /** What its model was asked for so far; null: nothing. */
   usage: usage.nullable(),
+  /** The same with all tasks that go back to it, where it is the turn that answers a message. */
+  usageBelow: usage.nullable().optional(),
+  /** Tasks of its own that are not over. */
+  tasks: z.number().optional(),
   /** Calls that run or wait for a person. */
   calls: z.array(z.object({ tool: z.string(), args: z.string(), state: z.enum(["asked", "intended", "waiting"]), since: z.number() })),
 });

@@ -7,7 +7,8 @@ import { labelsOfRuns } from "../../records/journal/run-labels.ts";
 import { readSteps, type Step } from "../../records/journal/steps.ts";
 import { readAsked, readOpenRuns } from "../../records/sessions/open-runs.ts";
 import { taskOfRun } from "../../records/tasks/task-of-run.ts";
-import { usageOfRun } from "../../records/usage/usage.ts";
+import { countOpenBelow } from "../../records/tasks/task-rows.ts";
+import { usageFromRoot, usageOfRun } from "../../records/usage/usage.ts";
 import type { Store } from "../../store/store.ts";
 import { OVERSEERS, type Route, route } from "./route.ts";
 import { visibleRun, withUsage } from "./visible-run.ts";
@@ -25,16 +26,20 @@ export function runsRoutes(store: Store, approvals: Approvals): Route[] {
       handle: async ({ caller, query }) => {
         const agent = caller.kind === "agent" ? caller.name : query.agent;
         const { runs, total } = await readOpenRuns(store.read, agent, query.limit);
-        const [calls, usages] = await Promise.all([
+        const [calls, usages, below, tasks] = await Promise.all([
           readOpenCalls(
             store.read,
             runs.map(({ id }) => id),
           ),
           Promise.all(runs.map(({ id }) => usageOfRun(store.read, id))),
+          Promise.all(runs.map(({ id }) => usageFromRoot(store.read, id))),
+          Promise.all(runs.map(({ id }) => countOpenBelow(store.read, id))),
         ]);
         const listed = runs.map((run, index) => ({
           ...run,
           usage: usages[index] ?? null,
+          usageBelow: below[index] ?? null,
+          tasks: tasks[index] as number,
           calls: calls.filter(({ runId }) => runId === run.id).map(({ runId: _run, ...call }) => call),
         }));
         return { status: 200, body: { runs: listed, total } };

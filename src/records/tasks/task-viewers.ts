@@ -1,7 +1,6 @@
 import type { Caller } from "../../kernel/caller.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
 import { list } from "../../store/sql.ts";
-import type { NewTaskRow } from "./task-rows.ts";
 
 /** Agents as far as it matters here who may look at whose tasks. */
 export interface SeeingAgents {
@@ -19,11 +18,14 @@ export function eyesOf(caller: Caller, agents: SeeingAgents): Eyes {
   return sees.includes("*") ? "all" : [...new Set([caller.name, ...sees])];
 }
 
+interface Placed {
+  readonly agent: string | null;
+  readonly from: string;
+  readonly parent: string | null;
+}
+
 /** Who may see it from the beginning: who is above it does not change any more. */
-export async function viewersOfNew(
-  reads: Reads,
-  { agent, from, parent }: Pick<NewTaskRow, "agent" | "from" | "parent">,
-): Promise<string[]> {
+export async function viewersOfNew(reads: Reads, { agent, from, parent }: Placed): Promise<string[]> {
   const above = parent === null ? undefined : await reads.get<{ viewers: string }>`select viewers from tasks where id = ${parent}`;
   const inherited = above ? (JSON.parse(above.viewers) as string[]) : [];
   return [...new Set([...inherited, from, ...(agent === null ? [] : [agent])])];

@@ -77,6 +77,12 @@ export async function usageOfTasks(reads: Reads, tasks: readonly string[]): Prom
   return new Map(rows.map((row) => [row.task_id, usageFrom(row)]));
 }
 
+/** What everything came to that goes back to this run; undefined: nothing does, not even its own. */
+export async function usageFromRoot(reads: Reads, run: string): Promise<Usage | undefined> {
+  const row = await reads.get<SumRow>`select ${SUMS} from model_calls where root_id = ${run}`;
+  return row && row.calls > 0 ? usageFrom(row) : undefined;
+}
+
 /** What was used, by day, model or agent, the last days together with today. An agent sees its own. */
 export async function readUsage(reads: Reads, caller: Caller, { by, agent, days }: UsageQuery): Promise<UsageRow[]> {
   if (caller.kind === "agent" && agent !== undefined && agent !== caller.name)
