@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineTool } from "../../src/abilities/tools/tool.ts";
 import { openTaskIn } from "../../src/acts/tasks/open-task.ts";
+import { OPERATOR } from "../../src/kernel/caller.ts";
 import { readTask } from "../../src/records/tasks/task-rows.ts";
 import type { Store } from "../../src/store/store.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
@@ -29,6 +30,8 @@ describe.each(PLACES)("what a step answers, on %s", (_name, makePlace) => {
     outputs: ["out"],
   };
 
+  const ONE = { steps: [step("a", { writes: ["x"] })] };
+
   test("fills the keys it did not write itself; the closing line is no part of it", async () => {
     house.playStep = (_goal, _request, count) =>
       count === 1 ? { calls: [call("context_write", { key: "first", value: "mine" })] } : "the answer\n\n<TASK abc-1 COMPLETED>";
@@ -36,6 +39,14 @@ describe.each(PLACES)("what a step answers, on %s", (_name, makePlace) => {
     await house.drain();
     expect((await house.run(id)).outputs).toEqual({ first: "mine", second: "the answer", third: "the answer" });
     expect((await readTask(store.read, (await house.step(id, "a")).task as string))?.result).toBe("the answer");
+  });
+
+  test("P5 what whoever started it had seen marks what its steps store", async () => {
+    const [marked, clean] = [await house.start(ONE, { labels: ["external"] }), await house.start(ONE)];
+    await house.drain();
+    const labelOf = async (id: string) => (await house.pools.read(OPERATOR, `run:${id}`, "x"))?.label;
+    expect(await labelOf(marked)).toBe("external");
+    expect(await labelOf(clean)).toBe("trusted");
   });
 
   test("a JSON object with exactly the missing keys fills each with its own", async () => {
@@ -190,7 +201,7 @@ describe.each(PLACES)("what a step answers, on %s", (_name, makePlace) => {
       house.playStep = async (goal, _request, count) => {
         if (goal === "do a") return "first";
         if (count === 1) return { calls: [call("message_send")] };
-        await house.put(id, "fact", "changed");
+        if (count === 2) await house.put(id, "fact", "changed");
         return "made";
       };
       await house.drain();
