@@ -25,7 +25,7 @@ export function runCommands(program: Command, done: (exit: number) => void): voi
     .description("events as they happen, until Ctrl-C")
     .option("--after <seq>", "those after this one (default: the last few)", wholeNumber)
     .option("--last <count>", "begin so many before the newest (default: 20)", wholeNumber)
-    .option("--subject <subject>", "only what happens to this, such as run/ID or pool/NAME")
+    .option("--subject <subject>", "only what happens to this, such as run/ID, workflow/ID or pool/NAME")
     .option("--type <type>", "only events of this type, such as turn.completed; `turn.` for all that begin so")
     .action(async (_own, command: Command) => done(await (await import("./tail.ts")).tail(command.optsWithGlobals())));
 }

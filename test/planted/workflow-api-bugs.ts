@@ -51,6 +51,14 @@ export const WORKFLOW_API_BUGS: readonly PlantedBug[] = [
     filter: "answers 422",
   },
   {
+    name: "workflows: an input that is missing is found out when half of it has run",
+    file: ROUTES,
+    from: "refuseMissingInput(start.definition, body.input);",
+    to: "",
+    tests,
+    filter: "answers 422",
+  },
+  {
     name: "workflows: a name leads out of the folder",
     file: "src/settings/load-workflow.ts",
     from: "const file = NAME.test(name) ?",

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { readServerSentEvents } from "../../src/client/server-sent-events.ts";
 import type { RerunPlan, WorkflowRun, WorkflowRunList } from "../../src/contract/workflows.ts";
 import { modelServer, type SeenRequest } from "../model-server.ts";
 import { Home, type RunningDaemon } from "./guildhall.ts";
@@ -46,6 +47,17 @@ const waitFor = async (daemon: RunningDaemon, id: string, status: string): Promi
 };
 const states = ({ steps }: WorkflowRun): Record<string, string> => Object.fromEntries(steps.map(({ id, status }) => [id, status]));
 
+/** As `tail --subject workflow/ID` and a dashboard hear of it. */
+async function eventsOf(daemon: RunningDaemon, id: string): Promise<string[]> {
+  const response = await daemon.fetch(`/api/events?after=0&subject=workflow/${id}`);
+  const types: string[] = [];
+  for await (const { event } of readServerSentEvents(response.body as ReadableStream<Uint8Array>)) {
+    types.push(event);
+    if (event === "workflow.completed") break;
+  }
+  return types;
+}
+
 /** `workflow run --json` while somebody else approves the step that waits for a person. */
 async function runApproved(home: Home, daemon: RunningDaemon, file: string, gate: string): Promise<WorkflowRun> {
   const running = home.run(["workflow", "run", file, "--input", "api=Stripe", "--json"]);
@@ -83,6 +95,10 @@ describe("the example of a payment client", () => {
       expect(shown.stdout).toContain("Build the payment client");
       const turn = run.steps.find(({ id }) => id === "implement")?.run as string;
       expect((await home.run(["run", "show", turn])).stdout).toContain(`step implement of workflow ${run.id}`);
+      const events = await eventsOf(daemon, run.id);
+      expect(events.at(0)).toBe("workflow.started");
+      expect(events.at(-1)).toBe("workflow.completed");
+      expect(events.filter((type) => type === "step.completed")).toHaveLength(4);
     },
     LONG,
   );
@@ -307,6 +323,8 @@ agents:
       expect(error.details.problems.map(({ path }) => path.join("."))).toEqual(expect.arrayContaining(["steps.0.agent"]));
       for (const workflow of ["../outside", "..", "/etc/passwd", "outside", "a/../../outside", "..\\outside", ""])
         expect([workflow, (await post({ workflow })).status]).toEqual([workflow, workflow === "" ? 422 : 404]);
+      const needy = await post({ workflow: { name: "needy", steps: [{ id: "one", goal: "Do {{input.what}}" }] }, input: { that: 1 } });
+      expect([needy.status, (await needy.json()) as unknown]).toMatchObject([422, { error: { message: expect.stringContaining("what") } }]);
       expect((await runs(daemon)).runs).toEqual([]);
     },
     LONG,
