@@ -2,6 +2,7 @@ import { describe, type TestContext, test } from "vitest";
 import type { Task, TaskHit, TaskList } from "../../src/contract/tasks.ts";
 import { postgresPlace } from "../stores.ts";
 import { Home, type RunningDaemon } from "./guildhall.ts";
+import { Agent } from "./mcp-clients.ts";
 
 const CONFIG = "agents:\n  main: {default: true, subagents: {agents: [coder]}}\n  coder: {guests: [jane]}\n  away: {state: paused}\n";
 
@@ -102,4 +103,26 @@ describe.each(["SQLite", "PostgreSQL"])("tasks through a daemon on %s", (kind) =
     expect((await post(daemon, "/api/tasks", { agent: "nobody", goal: "x" })).status).toBe(404);
     expect((await post(daemon, "/api/tasks", { agent: "coder", goal: "" })).status).toBe(422);
   });
+});
+
+test("an outside agent gives tasks over MCP where it is named, checks, finds and ends its own, and nobody else's", async (context) => {
+  const { expect } = context;
+  const daemon = await homeOn("SQLite", context).start();
+  const tokenFor = async (scope: string) => ((await post(daemon, "/api/tokens", { scope })).body as { token: string }).token;
+  const jane = await Agent.http(daemon, await tokenFor("guest:jane"));
+  const joe = await Agent.http(daemon, await tokenFor("guest:joe"));
+  context.onTestFinished(async () => {
+    await jane.client.close();
+    await joe.client.close();
+  });
+  const opened = await jane.call("task_open", { agent: "coder", goal: "Say something about otters", wait_s: 20 });
+  const { id } = opened.data.task as Task;
+  expect(opened).toMatchObject({ refused: false, data: { task: { agent: "coder", from: "jane", status: "completed" } } });
+  expect((await jane.call("task_check", { id: id.slice(0, 18) })).text).toContain(`${id} (coder) is completed:`);
+  expect((await jane.call("task_search", { query: "otters" })).text).toContain("**otters**");
+  expect(await jane.call("task_cancel", { id })).toMatchObject({ refused: true, error: { code: "task.over" } });
+  expect(await joe.call("task_open", { agent: "coder", goal: "x" })).toMatchObject({ refused: true, error: { code: "request.forbidden" } });
+  expect(await joe.call("task_check", { id })).toMatchObject({ refused: true, error: { code: "request.not_found" } });
+  expect(await joe.call("task_cancel", { id })).toMatchObject({ refused: true, error: { code: "request.not_found" } });
+  expect((await joe.call("task_search", { query: "otters" })).text).toBe("nothing was found");
 });
