@@ -3,7 +3,6 @@ import type { PlantedBug } from "./bugs.ts";
 const RUN = ["test/contract/workflows-run.test.ts"];
 const ANSWERS = ["test/contract/workflows-answers.test.ts"];
 const RERUN = ["test/contract/workflows-rerun.test.ts"];
-const CRASHES = ["test/contract/workflows-crashes.test.ts"];
 const COST = ["test/contract/workflows-cost.test.ts"];
 const SETTLE = "src/acts/workflows/settle-step.ts";
 const ADVANCE = "src/acts/workflows/advance.ts";
@@ -111,12 +110,12 @@ export const WORKFLOW_BUGS: readonly PlantedBug[] = [
     filter: "SQLite",
   },
   {
-    name: "a step that has ended is settled again",
-    file: SETTLE,
-    from: "if (!row || row.task !== task.id || isStepOver(row.state)) return",
-    to: "if (!row || row.task !== task.id) return",
-    tests: [...RUN, ...CRASHES],
-    filter: "SQLite",
+    name: "two nodes settle steps of one run at the same moment",
+    file: "src/records/workflows/workflow-run-rows.ts",
+    from: "where id = ${id} ${store.dialect.forUpdate}`;",
+    to: "where id = ${id}`;",
+    tests: RUN,
+    filter: "PostgreSQL two nodes never run one step twice",
   },
   {
     name: "what rests on a failure is counted twice",

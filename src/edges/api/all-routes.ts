@@ -77,7 +77,7 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...eventRoutes(store),
     ...tokenRoutes(parts.access),
     ...usageRoutes(store),
-    ...workflowsRoutes(parts),
+    ...workflowsRoutes({ ...parts, reached: parts.schedules.reached }),
     ...claimsRoutes(parts.claims),
     ...mailRoutes({ ...parts, pools: parts.agreement.pools }),
     ...poolsRoutes({ pools: parts.agreement.pools, mailbox: parts.mailbox, claims: parts.claims }),

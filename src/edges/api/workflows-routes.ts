@@ -18,6 +18,7 @@ import {
   workflowRunQuery,
 } from "../../contract/workflows.ts";
 import type { Caller } from "../../kernel/caller.ts";
+import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { RunningTurns } from "../../kernel/running-turns.ts";
 import { workflowRunsBeginning } from "../../records/workflows/find-workflow-run.ts";
@@ -32,6 +33,7 @@ export interface WorkflowRouteParts {
   readonly running: RunningTurns;
   /** Where the files of workflows are. */
   readonly home: string;
+  readonly reached: ReachedPoint;
 }
 
 /** A workflow may be as large as a file of one, and its input as much again. */
@@ -48,7 +50,7 @@ export function workflowsRoutes(parts: WorkflowRouteParts): Route[] {
   return [...startRoutes(parts, files, workflowStarter(parts.tasks.agents, files)), ...seeRoutes(parts), ...changeRoutes(parts)];
 }
 
-function startRoutes({ tasks }: WorkflowRouteParts, files: WorkflowFiles, toStart: WorkflowStarter): Route[] {
+function startRoutes({ tasks, reached }: WorkflowRouteParts, files: WorkflowFiles, toStart: WorkflowStarter): Route[] {
   return [
     route({
       method: "GET",
@@ -71,10 +73,12 @@ function startRoutes({ tasks }: WorkflowRouteParts, files: WorkflowFiles, toStar
         refuseMissingInput(start.definition, body.input);
         // Loads what conditions need before anybody is kept waiting.
         await tasks.workflows.compile(start.definition);
-        return transact("start workflow", async (tx) => {
+        const started = await transact("start workflow", async (tx) => {
           const id = await startWorkflowIn(tasks, tx, { ...start, input: body.input, from: caller.name });
-          return { status: 202, body: { id } };
+          return { status: 202 as const, body: { id } };
         });
+        reached("workflow.started");
+        return started;
       },
     }),
   ];
