@@ -391,6 +391,21 @@ describe.each(PLACES)("delegating, on %s", (_name, makePlace) => {
     expect(await sent(JSON.stringify({ model: "nobody/none" }))).toContain("model.unknown");
   });
 
+  test("an answer of a given shape is that shape, corrected once; else the child has failed", async () => {
+    const said: string[] = [];
+    house.does = ({ input, answers, results }) => {
+      if (input !== "go") return said.shift() ?? "nothing";
+      const output_schema = { type: "object", required: ["open"], properties: { open: { type: "integer" } } };
+      return answers === 0 ? delegate("count", { output_schema }) : results.join(" ");
+    };
+    said.push('{"open": 3}');
+    expect(JSON.parse(await sent())).toMatchObject({ status: "completed", result: { open: 3 } });
+    said.push("three", '{"open": 3}');
+    expect(JSON.parse(await sent())).toMatchObject({ status: "completed", result: { open: 3 } });
+    said.push("three", "four");
+    expect(JSON.parse(await sent())).toMatchObject({ status: "failed", error: { code: "task.bad_answer" } });
+  });
+
   test("delegate_task takes one of goal, tasks and workflow, and a schema that is one", async () => {
     house.does = ({ input, answers, results }) =>
       answers === 0 ? { calls: [call("delegate_task", JSON.parse(input) as object)] } : results.join(" ");

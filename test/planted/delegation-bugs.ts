@@ -232,9 +232,9 @@ export const DELEGATION_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "the closing line is part of the result",
-    file: "src/acts/tasks/delegated-words.ts",
-    from: "at.endsWith(line) ?",
-    to: "at.endsWith(`${line}!`) ?",
+    file: "src/acts/tasks/answer-value.ts",
+    from: 'return text.replace(CLOSING, "");',
+    to: "return text.slice(0, CLOSING.lastIndex || undefined);",
     tests: AGENTS,
     ...SQLITE,
   },

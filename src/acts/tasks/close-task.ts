@@ -1,6 +1,5 @@
 import { endTask, type StoredTask, type TaskEnd } from "../../records/tasks/task-rows.ts";
 import type { Tx } from "../../store/engine.ts";
-import { withoutClosingLine } from "./delegated-words.ts";
 import { leaveRemoteIn } from "./leave-remote.ts";
 import type { TaskParts } from "./task-parts.ts";
 import { tellTaskEndIn } from "./tell-task-end.ts";
@@ -15,8 +14,7 @@ export type TaskRunEnd = TaskEnd & {
 
 /** The task has ended: whoever waits for it goes on, and whoever does not is told. */
 export async function closeTaskIn(parts: TaskParts, tx: Tx, task: StoredTask, end: TaskRunEnd): Promise<void> {
-  const result = typeof end.result === "string" ? withoutClosingLine(end.result, task.id) : end.result;
-  if (!(await endTask(parts.store, tx, task.id, { ...end, result }))) return;
+  if (!(await endTask(parts.store, tx, task.id, end))) return;
   const [closed] = await parts.store.ledger.append(tx, {
     type:
       end.status === "completed"
@@ -31,6 +29,6 @@ export async function closeTaskIn(parts: TaskParts, tx: Tx, task: StoredTask, en
     causedBy: end.causedBy,
     data: { kind: task.kind, run: task.run, ...(end.error ? { error: end.error } : {}) },
   });
-  await tellTaskEndIn(parts, tx, task, { ...end, result });
+  await tellTaskEndIn(parts, tx, task, end);
   await leaveRemoteIn(parts, tx, task, closed as number);
 }

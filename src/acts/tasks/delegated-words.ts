@@ -1,4 +1,4 @@
-/** What a delegated agent reads first, its task, and the line to end with. Words for its model: the state of a task is told by its row. */
+/** What a delegated agent reads first, its task, and the line to end with (`withoutClosing` takes it off). Words for its model: the state of a task is told by its row. */
 export function delegatedInput(id: string, from: string, goal: string, maySpawn: boolean): string {
   return [
     `<DELEGATED from agent ${from} | delegate_task ${maySpawn ? "ALLOWED" : "NOT ALLOWED"}>`,
@@ -6,19 +6,8 @@ export function delegatedInput(id: string, from: string, goal: string, maySpawn:
     goal,
     "",
     `Your answer is read by ${from}, not by a person. When the task is done, end it with this line:`,
-    closingLine(id),
+    `<TASK ${id} COMPLETED>`,
   ].join("\n");
-}
-
-function closingLine(id: string): string {
-  return `<TASK ${id} COMPLETED>`;
-}
-
-/** Whoever reads the result needs no closing line, whether or not it is there. */
-export function withoutClosingLine(text: string, id: string): string {
-  const line = closingLine(id);
-  const at = text.trimEnd();
-  return at.endsWith(line) ? at.slice(0, -line.length).trimEnd() : text;
 }
 
 /** A one-off child knows nothing but this. */

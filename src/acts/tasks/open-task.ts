@@ -100,7 +100,12 @@ export async function openTasksIn(
   return { ids: tasks.map((task) => known.get(task) as string), fresh };
 }
 
-async function openOne(parts: TaskParts, tx: Tx, task: TaskToOpen, above: Above): Promise<{ readonly id: string; readonly isNew: boolean }> {
+async function openOne(
+  parts: TaskParts,
+  tx: Tx,
+  task: TaskToOpen,
+  above: Above,
+): Promise<{ readonly id: string; readonly isNew: boolean }> {
   const { store, newId, agents } = parts;
   const { agent, from, goal, kind, parent } = task;
   const { current } = agents;
