@@ -115,7 +115,7 @@ export const WORKFLOW_BUGS: readonly PlantedBug[] = [
     from: "where id = ${id} ${store.dialect.forUpdate}`;",
     to: "where id = ${id}`;",
     tests: RUN,
-    filter: "PostgreSQL two nodes never run one step twice",
+    filter: "PostgreSQL two nodes that end steps of one run",
   },
   {
     name: "what rests on a failure is counted twice",
@@ -166,10 +166,10 @@ export const WORKFLOW_BUGS: readonly PlantedBug[] = [
     filter: "SQLite",
   },
   {
-    name: "a cancelled run leaves its turns running",
+    name: "a cancelled run leaves the tasks of its steps open",
     file: CHANGE,
-    from: "const below = await endTreeIn(parts, tx, { tasks: [id] }, { error, by, causedBy: null });",
-    to: "const below: Awaited<ReturnType<typeof endTreeIn>> = { runs: [], workflows: [] };",
+    from: "for (const step of ended) await closeStepTask(parts, tx, step, error);",
+    to: "",
     tests: RUN,
     filter: "SQLite",
   },
