@@ -74,7 +74,7 @@ function sqlite(path: string): Write {
   database.exec("pragma journal_mode = wal; pragma synchronous = off; pragma cache_size = -400000");
   const task =
     database.prepare(`insert into tasks (id, kind, agent, opened_by, goal, status, result, parent_id, root_id, depth, max_depth, chain,
-    spec, viewers, created_at, ended_at) values (?, ?, ?, ?, ?, 'completed', ?, ?, ?, 0, 2, '[]', '{}', ?, ?, ?)`);
+    spec, viewers, indexed, created_at, ended_at) values (?, ?, ?, ?, ?, 'completed', ?, ?, ?, 0, 2, '[]', '{}', ?, 1, ?, ?)`);
   const viewer = database.prepare("insert into task_viewers (viewer, task_id) values (?, ?)");
   const document = database.prepare("insert into marked_documents (id, body, terms, marks, at) values (?, ?, ?, ?, ?) returning doc");
   const words = database.prepare("insert into marked_terms (rowid, terms) values (?, ?)");
@@ -109,8 +109,8 @@ async function postgres(location: string): Promise<Write> {
     await client.query("begin");
     await client.query(
       `insert into tasks (id, kind, agent, opened_by, goal, status, result, parent_id, root_id, depth, max_depth, chain, spec, viewers,
-        created_at, ended_at) select id, kind, agent, opener, goal, 'completed', result, parent, coalesce(parent, id), 0, 2, '[]', '{}', viewers,
-        now_ms(), now_ms() from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+        indexed, created_at, ended_at) select id, kind, agent, opener, goal, 'completed', result, parent, coalesce(parent, id), 0, 2, '[]', '{}', viewers,
+        1, now_ms(), now_ms() from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
         as t (id, kind, agent, opener, goal, result, parent, viewers)`,
       [
         column(tasks, ({ id }) => id),

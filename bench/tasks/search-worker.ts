@@ -22,6 +22,8 @@ export interface Measured {
   readonly found: number;
 }
 
+/** The most frequent words ("the", "of") are in every text, and nobody searches for them. */
+const STOP_WORDS = 20;
 const agent = (name: string): Caller => ({ kind: "agent", name, roles: [], run: null, step: null, call: null });
 
 await serve<SearchTask, Measured[]>(async ({ location, tasks: count, queries, seed }) => {
@@ -34,16 +36,20 @@ await serve<SearchTask, Measured[]>(async ({ location, tasks: count, queries, se
     async (): Promise<number> =>
       (await tasks.search(caller, taskSearchQuery.parse({ q, ...more }))).hits.length;
   const operators = { match: "operators" };
-  const anyWords = (): string => Array.from({ length: 1 + Math.floor(random() * 3) }, () => anyWord(random)).join(" ");
+  const anyWords = (): string => Array.from({ length: 1 + Math.floor(random() * 3) }, () => anyWord(random, STOP_WORDS)).join(" ");
   const kinds: Readonly<Record<string, () => () => Promise<number>>> = {
     "operator: a word in every third task": () => search(OPERATOR, COMMON),
     "operator: two such words": () => search(OPERATOR, `${COMMON} ${word(0)}`),
     "operator: one in 200": () => search(OPERATOR, UNCOMMON),
     "operator: one in 100,000": () => search(OPERATOR, RARE),
     "operator: 1–3 words as people use them": () => search(OPERATOR, anyWords()),
-    "operator: any of 3 words": () => search(OPERATOR, `${anyWord(random)} ${anyWord(random)} ${anyWord(random)}`, { match: "any" }),
+    "operator: 3 of the most frequent words": () =>
+      search(OPERATOR, [0, 1, 2].map(() => word(Math.floor(random() * STOP_WORDS))).join(" ")),
+    "operator: any of 3 words": () => search(OPERATOR, [0, 1, 2].map(() => anyWord(random, STOP_WORDS)).join(" "), { match: "any" }),
     "operator: a phrase": () => search(OPERATOR, `"${COMMON} report"`, operators),
-    "operator: a prefix": () => search(OPERATOR, `${anyWord(random).slice(0, 4)}*`, operators),
+    "operator: a prefix of 3 letters": () => search(OPERATOR, `${anyWord(random, STOP_WORDS).slice(0, 3)}*`, operators),
+    "operator: a prefix of 4 letters": () => search(OPERATOR, `${anyWord(random, STOP_WORDS).slice(0, 4)}*`, operators),
+    "operator: a prefix of 6 letters": () => search(OPERATOR, `${anyWord(random, STOP_WORDS).slice(0, 6)}*`, operators),
     "operator: a word without another": () => search(OPERATOR, `${COMMON} -${word(3)}`, operators),
     "one of 200 agents: a word in every third task": () => search(anyAgent(), COMMON),
     "one of 200 agents: 1–3 words": () => search(anyAgent(), anyWords()),

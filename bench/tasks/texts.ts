@@ -23,8 +23,9 @@ export function word(rank: number): string {
 }
 
 /** As in texts of people, few words make up most of it: the nth is there about once in n. */
-export function anyWord(random: () => number): string {
-  return word(Math.min(WORDS - 1, Math.floor(Math.exp(random() * Math.log(WORDS))) - 1));
+export function anyWord(random: () => number, leavingOut = 0): string {
+  const [least, most] = [Math.log(leavingOut + 1), Math.log(WORDS)];
+  return word(Math.min(WORDS - 1, Math.floor(Math.exp(least + random() * (most - least))) - 1));
 }
 
 function words(random: () => number, count: number): string {

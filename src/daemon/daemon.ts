@@ -44,6 +44,7 @@ import { Schedules } from "../records/schedules/schedules.ts";
 import { indexTranscripts } from "../records/sessions/index-transcripts.ts";
 import { Sessions } from "../records/sessions/sessions.ts";
 import { Retention } from "../records/tasks/retention.ts";
+import { indexTasks } from "../records/tasks/task-index.ts";
 import { Tasks } from "../records/tasks/tasks.ts";
 import { Budgets } from "../records/usage/budgets.ts";
 import { KnownWorkflows } from "../records/workflows/known-workflows.ts";
@@ -251,6 +252,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "budgets", run: () => budgets.sweep() },
     { name: "tasks that are overdue", run: () => failOverdueTasks(tasks) },
     { name: "ends of tasks to be told", run: () => tellUntoldEnds(tasks) },
+    { name: "tasks to be found", run: () => indexTasks(store) },
     { name: "tasks that were kept long enough", run: () => retention.sweep() },
     { name: "older transcripts", run: () => indexTranscripts(store) },
     { name: "guests", run: () => sweepGuests({ store, guests, claims }) },

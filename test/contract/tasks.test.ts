@@ -8,7 +8,8 @@ import { systemClock } from "../../src/kernel/clock.ts";
 import { idSource } from "../../src/kernel/ids.ts";
 import { systemRandom } from "../../src/kernel/random.ts";
 import { Retention } from "../../src/records/tasks/retention.ts";
-import { addTask, endTask, type NewTaskRow, type TaskEnd } from "../../src/records/tasks/task-rows.ts";
+import { indexTasks } from "../../src/records/tasks/task-index.ts";
+import { addTask, endTask, type NewTaskRow, reopenTask, type TaskEnd } from "../../src/records/tasks/task-rows.ts";
 import { Tasks } from "../../src/records/tasks/tasks.ts";
 import { restoreBackup } from "../../src/store/restore-backup.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -64,11 +65,11 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
   };
   const open = async (opening: Opening): Promise<string> => {
     const row = rowOf(opening);
-    await store.transact("open", (tx) => addTask(store, tx, row));
+    await store.transact("open", (tx) => addTask(tx, row));
     return row.id;
   };
   const end = (id: string, ending: Partial<TaskEnd> = {}) =>
-    store.transact("end", (tx) => endTask(store, tx, id, { status: "completed", result: null, error: null, ...ending }));
+    store.transact("end", (tx) => endTask(tx, id, { status: "completed", result: null, error: null, ...ending }));
   const search = async (caller: Caller, q: string, more: object = {}) =>
     (await tasks.search(caller, taskSearchQuery.parse({ q, ...more }))).hits;
   const found = async (caller: Caller, q: string, more: object = {}) => (await search(caller, q, more)).map(({ id }) => id);
@@ -93,6 +94,23 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
     expect(await found(OPERATOR, "tomatoes")).toEqual([two]);
     expect(await found(OPERATOR, "model.timeout")).toEqual([two]);
     expect((await search(OPERATOR, "tomatoes"))[0]).toMatchObject({ agent: "gardener", status: "failed" });
+  });
+
+  test("one that goes on after its end is found as open again, without what came of it", async () => {
+    const id = await open({ goal: "reconcile" });
+    await end(id, { status: "failed", error: { code: "model.timeout", message: "no answer from the ledger" } });
+    expect(await found(OPERATOR, "ledger", { status: "failed" })).toEqual([id]);
+    await store.transact("reopen", (tx) => reopenTask(tx, id));
+    expect(await found(OPERATOR, "reconcile", { status: "queued" })).toEqual([id]);
+    expect(await found(OPERATOR, "ledger")).toEqual([]);
+  });
+
+  test("what two index at once is indexed once", async () => {
+    for (let index = 0; index < 30; index++) await open({ goal: "the same for both" });
+    const other = await place.open();
+    await Promise.all([indexTasks(store, 10), indexTasks(other, 10), indexTasks(store, 10), indexTasks(other, 10)]);
+    expect(await found(OPERATOR, "both", { limit: 100 })).toHaveLength(30);
+    expect(await store.read.all`select id from marked_documents`).toHaveLength(30);
   });
 
   test("understand phrases, prefixes and operators when asked to, and take everything for words otherwise", async () => {
@@ -275,6 +293,7 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
     await retention.sweep();
     expect(await listed(OPERATOR)).toEqual([running]);
     expect(await store.read.all`select * from task_viewers where task_id <> ${running}`).toEqual([]);
+    await found(OPERATOR, "invoices");
     expect(await store.read.all`select id from marked_documents`).toEqual([{ id: running }]);
   });
 
@@ -318,7 +337,7 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
   test("among very many that fit, the newest are weighed", async () => {
     const oldest = await open({ goal: "same words, same words, same words" });
     await store.transact("open many", async (tx) => {
-      for (let index = 0; index < 200; index++) await addTask(store, tx, rowOf({ goal: "the same words for all of them" }));
+      for (let index = 0; index < 200; index++) await addTask(tx, rowOf({ goal: "the same words for all of them" }));
     });
     const ids = await found(OPERATOR, "same words", { limit: 100 });
     expect(ids).toHaveLength(100);
@@ -342,6 +361,7 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
     const folder = mkdtempSync(join(tmpdir(), "guildhall-tasks-"));
     const file = join(folder, "backup.gz");
     try {
+      await found(OPERATOR, "payment");
       await store.backup(file);
       await restoreBackup(target.location, file);
       const restored = await target.open();

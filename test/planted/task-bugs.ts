@@ -59,8 +59,29 @@ export const TASK_BUGS: readonly PlantedBug[] = [
   {
     name: "what came of a task is not found",
     file: INDEX,
-    from: "documentOf(task, status, parts.join",
-    to: "documentOf(task, status, parts.slice(0, 1).join",
+    from: "text: parts.join(",
+    to: "text: parts.slice(0, 1).join(",
+    ...onSqlite,
+  },
+  {
+    name: "what came of a task is never indexed",
+    file: "src/records/tasks/task-rows.ts",
+    from: "ended_at = now_ms(), indexed = 0 where",
+    to: "ended_at = now_ms() where",
+    ...onSqlite,
+  },
+  {
+    name: "a task that goes on after its end is found as what it was",
+    file: "src/records/tasks/task-rows.ts",
+    from: "waiter = null, indexed = 0",
+    to: "waiter = null",
+    ...onSqlite,
+  },
+  {
+    name: "whoever searches finds only what was indexed before",
+    file: SEARCH,
+    from: "await upToDate(store);",
+    to: "",
     ...onSqlite,
   },
   {

@@ -14,7 +14,7 @@ export type TaskRunEnd = TaskEnd & {
 
 /** The task has ended: whoever waits for it goes on, and whoever does not is told. */
 export async function closeTaskIn(parts: TaskParts, tx: Tx, task: StoredTask, end: TaskRunEnd): Promise<void> {
-  if (!(await endTask(parts.store, tx, task.id, end))) return;
+  if (!(await endTask(tx, task.id, end))) return;
   const [closed] = await parts.store.ledger.append(tx, {
     type:
       end.status === "completed"

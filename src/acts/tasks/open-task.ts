@@ -2,7 +2,7 @@ import type { TaskKind } from "../../contract/tasks.ts";
 import type { Grant } from "../../deciders/policy/grant.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { Label } from "../../kernel/label.ts";
-import { addTask, alsoWait, readTaskByKey, type StoredTask, type TaskSpec } from "../../records/tasks/task-rows.ts";
+import { addTask, alsoWait, readTaskByKey, type StoredTask, setTaskRun, type TaskSpec } from "../../records/tasks/task-rows.ts";
 import type { Tx } from "../../store/engine.ts";
 import { startRemoteTaskIn } from "./remote-task.ts";
 import { refusalOf } from "./spawn-limits.ts";
@@ -135,7 +135,7 @@ async function openOne(
     timeoutMs: task.timeoutMs ?? null,
     idempotencyKey: task.idempotencyKey ?? null,
   };
-  if (!(await addTask(store, tx, row))) {
+  if (!(await addTask(tx, row))) {
     // Somebody was faster, a moment ago.
     const before = (await readTaskByKey(tx, from, task.idempotencyKey as string)) as StoredTask;
     if (row.waiter !== null) await alsoWait(store, tx, before.id, row.waiter);
@@ -153,7 +153,7 @@ async function openOne(
     await startRemoteTaskIn(parts, tx, { id, agent, from, spec }, opened as number);
     return { id, isNew: true };
   }
-  await startTaskRunIn(
+  const { run, work } = await startTaskRunIn(
     parts,
     tx,
     { id, root: row.root, from, spec, agent },
@@ -163,6 +163,7 @@ async function openOne(
       causedBy: opened as number,
     },
   );
+  await setTaskRun(tx, id, run, work);
   return { id, isNew: true };
 }
 

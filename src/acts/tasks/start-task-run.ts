@@ -5,7 +5,7 @@ import { sessionKey } from "../../deciders/routing/session-key.ts";
 import { addRun, TASK_CHAT } from "../../records/sessions/runs.ts";
 import { enterSession } from "../../records/sessions/session-state.ts";
 import { refuseLongName } from "../../records/sessions/transcript.ts";
-import { type StoredTask, setTaskRun } from "../../records/tasks/task-rows.ts";
+import type { StoredTask } from "../../records/tasks/task-rows.ts";
 import type { Tx } from "../../store/engine.ts";
 import { sessionLane, TURN_WORK, type TurnPayload } from "../work-kinds.ts";
 import type { TaskParts } from "./task-parts.ts";
@@ -23,13 +23,19 @@ export interface TaskTurn {
   readonly delayMs?: number;
 }
 
-/** A turn for a task: in a session of its own, or in that of its conversation. The task's row is there already. Answers the run. */
+export interface StartedRun {
+  readonly run: string;
+  /** Its row in the work queue. */
+  readonly work: number;
+}
+
+/** A turn for a task: in a session of its own, or in that of its conversation. Whoever starts it writes it down with the task. */
 export async function startTaskRunIn(
   { store, newId, agents }: TaskParts,
   tx: Tx,
   task: Pick<StoredTask, "id" | "root" | "from" | "spec"> & { readonly agent: string },
   { input, granted, causedBy, delayMs }: TaskTurn,
-): Promise<string> {
+): Promise<StartedRun> {
   const runId = newId();
   const { agent } = task;
   const address = addressOf(task);
@@ -44,8 +50,7 @@ export async function startTaskRunIn(
   // Only turns of a conversation have others to wait for.
   const lane = task.spec.conversation === undefined ? {} : { lane: sessionLane(key) };
   const work = { kind: TURN_WORK, payload, tenant, ...lane, ...(delayMs ? { delayMs } : {}) };
-  await setTaskRun(tx, task.id, runId, await store.queue.enqueue(tx, work));
-  return runId;
+  return { run: runId, work: await store.queue.enqueue(tx, work) };
 }
 
 function addressOf({ id, from, spec }: Pick<StoredTask, "id" | "from" | "spec">): Address {

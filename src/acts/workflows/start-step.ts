@@ -3,7 +3,7 @@ import { renderTemplate } from "../../deciders/planning/templates.ts";
 import { isFailure } from "../../kernel/failure.ts";
 import type { Label } from "../../kernel/label.ts";
 import { refuses, standstillIn } from "../../records/agents/standstill.ts";
-import { addTask, type StoredTask, setDeadline, type TaskSpec } from "../../records/tasks/task-rows.ts";
+import { addTask, type StoredTask, setDeadline, setTaskRun, type TaskSpec } from "../../records/tasks/task-rows.ts";
 import { type StepError, type StoredStep, startStep } from "../../records/workflows/workflow-step-rows.ts";
 import type { Tx } from "../../store/engine.ts";
 import { startTaskRunIn } from "../tasks/start-task-run.ts";
@@ -49,9 +49,9 @@ export async function startStepIn(parts: TaskParts, tx: Tx, going: GoingWorkflow
     step: row.step,
     timeoutMs: step.timeout ?? null,
   };
-  await addTask(parts.store, tx, task);
   const ready = await tell(parts, tx, going, "step.ready", { step: row.step, agent, task: task.id });
-  const run = await startTaskRunIn(parts, tx, task, turnOf(parts, going, step, agent, goal, ready));
+  const { run, work } = await startTaskRunIn(parts, tx, task, turnOf(parts, going, step, agent, goal, ready));
+  await addTask(tx, { ...task, run, work });
   // What an item is made from is known, whatever becomes of the list meanwhile.
   if (list && known.pool !== null)
     await parts.pools.noteReadsIn(tx, agentIn({ id: run, agent }, [], row.step, known.pool), [{ ...list, pool: known.pool, shown: true }]);
@@ -72,7 +72,10 @@ export async function startAgainIn(
   const step = definitionOf(going, row);
   const agent = task.agent as string;
   if (step.timeout !== undefined) await setDeadline(tx, task.id, delayMs + step.timeout);
-  return startTaskRunIn(parts, tx, { ...task, agent }, { ...turnOf(parts, going, step, agent, task.goal, causedBy), delayMs });
+  const turn = { ...turnOf(parts, going, step, agent, task.goal, causedBy), delayMs };
+  const { run, work } = await startTaskRunIn(parts, tx, { ...task, agent }, turn);
+  await setTaskRun(tx, task.id, run, work);
+  return run;
 }
 
 function turnOf({ agents }: TaskParts, { known }: GoingWorkflow, step: WorkflowStep, agent: string, goal: string, causedBy: number) {

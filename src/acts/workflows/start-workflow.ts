@@ -107,7 +107,7 @@ export async function openRunIn(
     idempotency,
   });
   if (!added) return { id: await sameRun(tx, idempotency as Named), isNew: false };
-  await addTask(parts.store, tx, {
+  await addTask(tx, {
     id,
     kind: "workflow",
     agent: null,

@@ -1,8 +1,9 @@
 import { isTaskOver, type TaskHit, type TaskSearchQuery } from "../../contract/tasks.ts";
+import { isFailure } from "../../kernel/failure.ts";
 import { list } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { idsBeginning } from "./seen-tasks.ts";
-import { MARKS } from "./task-index.ts";
+import { indexTasks, MARKS } from "./task-index.ts";
 import { STATUS } from "./task-view.ts";
 import type { Eyes } from "./task-viewers.ts";
 
@@ -14,6 +15,7 @@ export interface FoundTasks {
 const LIKE_AN_ID = /^[0-9a-hjkmnp-tv-z]{4,20}$/;
 const GOAL_CHARACTERS = 300;
 const SHOWN_WITH_ID = 120;
+const WAITED_FOR = 1_000;
 const OPEN_LOOKED_AT = 200;
 /** Of an id that was found by its beginning: above everything that words come to. */
 const ID_SCORE = 1_000;
@@ -34,6 +36,7 @@ interface HitRow {
 export async function searchTasks(store: Store, eyes: Eyes, query: TaskSearchQuery): Promise<FoundTasks> {
   const { q, limit, agent, status, match } = query;
   if (eyes !== "all" && eyes.length === 0) return { hits: [] };
+  await upToDate(store);
   const like = q.trim().toLowerCase();
   const ids = LIKE_AN_ID.test(like) ? await idsBeginning(store.read, eyes, like, limit) : [];
   const marked = [
@@ -59,6 +62,16 @@ export async function searchTasks(store: Store, eyes: Eyes, query: TaskSearchQue
   // A short beginning may be that of very many: what has the word is told all the same.
   const first = byId.slice(0, Math.max(Math.ceil(limit / 2), limit - byWord.length));
   return { hits: [...first, ...byWord].slice(0, limit) };
+}
+
+/** What was opened or has ended until now is found, up to a backlog that nobody should wait for. */
+async function upToDate(store: Store): Promise<void> {
+  try {
+    await indexTasks(store, WAITED_FOR);
+  } catch (error) {
+    // Where nothing can be written, what is indexed can still be searched.
+    if (!isFailure(error)) throw error;
+  }
 }
 
 async function rowsOf(store: Store, ids: readonly string[]): Promise<ReadonlyMap<string, HitRow>> {

@@ -3,7 +3,6 @@ import type { Address } from "../../deciders/routing/address.ts";
 import type { Label } from "../../kernel/label.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
 import type { Store } from "../../store/store.ts";
-import { indexNewTask, indexTaskAgain } from "./task-index.ts";
 import { addViewersIn, viewersOfNew } from "./task-viewers.ts";
 
 /** The keys of a pool that a task may use, and no others. */
@@ -89,7 +88,7 @@ export type NewTaskRow = Pick<
   StoredTask,
   "id" | "kind" | "agent" | "from" | "goal" | "parent" | "parentRun" | "root" | "depth" | "maxDepth" | "chain" | "spec"
 > &
-  Partial<Pick<StoredTask, "workflow" | "step" | "waiter">> & {
+  Partial<Pick<StoredTask, "workflow" | "step" | "waiter" | "run" | "work">> & {
     /** From now on, by the database's clock. */
     readonly timeoutMs?: number | null;
     /** Null: every one is another. */
@@ -123,24 +122,23 @@ interface TaskRow {
 }
 
 /**
- * Findable from now on, by whoever opened it, does it, or did so with a task above it. False: somebody was faster with the same key, and nothing
- * was added.
+ * Findable by whoever opened it, does it, or did so with a task above it, as soon as it is indexed (task-index.ts). False: somebody was faster with
+ * the same key, and nothing was added.
  */
-export async function addTask(store: Store, tx: Tx, task: NewTaskRow): Promise<boolean> {
+export async function addTask(tx: Tx, task: NewTaskRow): Promise<boolean> {
   const timeout = task.timeoutMs ?? null;
   const key = task.idempotencyKey ?? null;
   const viewers = await viewersOfNew(tx, task);
   const added =
     await tx.run`insert into tasks (id, kind, agent, opened_by, goal, status, parent_id, parent_run, root_id, depth, max_depth, chain, spec, workflow_id,
-      step, waiter, deadline_at, created_at, idempotency, viewers)
+      step, waiter, deadline_at, created_at, idempotency, viewers, run_id, work_id)
     values (${task.id}, ${task.kind}, ${task.agent}, ${task.from}, ${task.goal}, 'queued', ${task.parent}, ${task.parentRun}, ${task.root},
       ${task.depth}, ${task.maxDepth}, ${JSON.stringify(task.chain)}, ${JSON.stringify(task.spec)}, ${task.workflow ?? null}, ${task.step ?? null},
       ${task.waiter ?? null}, now_ms() + cast(${timeout} as bigint), now_ms(), ${key === null ? null : keyOf(task.from, key)},
-      ${JSON.stringify(viewers)})
+      ${JSON.stringify(viewers)}, ${task.run ?? null}, ${task.work ?? null})
     on conflict do nothing`;
   if (added === 0) return false;
   await addViewersIn(tx, task.id, viewers);
-  await indexNewTask(store, tx, { ...task, viewers });
   return true;
 }
 
@@ -189,7 +187,8 @@ export async function setDeadline(tx: Tx, id: string, timeoutMs: number): Promis
 
 /** A person wants it to go on after its end. Nobody waits for it any more. */
 export async function reopenTask(tx: Tx, id: string): Promise<void> {
-  await tx.run`update tasks set status = 'queued', result = null, error = null, ended_at = null, waiter = null where id = ${id}`;
+  await tx.run`update tasks set status = 'queued', result = null, error = null, ended_at = null, waiter = null, indexed = 0
+    where id = ${id}`;
 }
 
 export interface TaskEnd {
@@ -199,14 +198,10 @@ export interface TaskEnd {
 }
 
 /** Once: one that has ended stays as it is. Answers whether this is how it ended. */
-export async function endTask(store: Store, tx: Tx, id: string, { status, result, error }: TaskEnd): Promise<boolean> {
-  const ended = await tx.get<{ agent: string | null; goal: string; viewers: string }>`update tasks set status = ${status},
-    result = ${result === undefined ? null : JSON.stringify(result)}, error = ${error && JSON.stringify(error)}, ended_at = now_ms()
-    where id = ${id} and ended_at is null returning agent, goal, viewers`;
-  if (!ended) return false;
-  const { agent, goal } = ended;
-  await indexTaskAgain(store, tx, { id, agent, goal, viewers: JSON.parse(ended.viewers) as string[] }, { status, result, error });
-  return true;
+export async function endTask(tx: Tx, id: string, { status, result, error }: TaskEnd): Promise<boolean> {
+  const changed = await tx.run`update tasks set status = ${status}, result = ${result === undefined ? null : JSON.stringify(result)},
+    error = ${error && JSON.stringify(error)}, ended_at = now_ms(), indexed = 0 where id = ${id} and ended_at is null`;
+  return changed > 0;
 }
 
 export async function readTask(reads: Reads, id: string): Promise<StoredTask | undefined> {

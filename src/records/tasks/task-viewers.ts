@@ -32,7 +32,11 @@ export async function viewersOfNew(reads: Reads, { agent, from, parent }: Placed
 }
 
 export async function addViewersIn(tx: Tx, id: string, viewers: readonly string[]): Promise<void> {
-  for (const viewer of viewers) await tx.run`insert into task_viewers (viewer, task_id) values (${viewer}, ${id})`;
+  const [first, second, ...others] = viewers;
+  // Nearly always there are two: whoever opened it, and whoever does it.
+  if (second === undefined) await tx.run`insert into task_viewers (viewer, task_id) values (${first as string}, ${id})`;
+  else await tx.run`insert into task_viewers (viewer, task_id) values (${first as string}, ${id}), (${second}, ${id})`;
+  for (const viewer of others) await tx.run`insert into task_viewers (viewer, task_id) values (${viewer}, ${id})`;
 }
 
 export async function removeViewersIn(tx: Tx, id: string, viewers: readonly string[]): Promise<void> {

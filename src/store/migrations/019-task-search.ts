@@ -15,11 +15,14 @@ export const taskSearch: Migration = {
     },
     {
       sqlite:
-        "create virtual table marked_terms using fts5 (terms, content = 'marked_documents', content_rowid = 'doc', tokenize = 'unicode61 remove_diacritics 0', prefix = '3', columnsize = 0)",
+        "create virtual table marked_terms using fts5 (terms, content = 'marked_documents', content_rowid = 'doc', tokenize = 'unicode61 remove_diacritics 0', prefix = '3 4', columnsize = 0)",
       postgres: "create index marked_documents_by_terms on marked_documents using gin (terms)",
     },
     // JSON: whoever opened it, does it, or did so with a task above it. Those below it take them over.
     "alter table tasks add column viewers text not null default '[]'",
+    // 0: what is to be found of it has changed since it was indexed.
+    "alter table tasks add column indexed integer not null default 0",
+    "create index tasks_unindexed on tasks (id) where indexed = 0",
     // The same by viewer: what one may see is one range of it, whatever else there is.
     {
       sqlite: "create table task_viewers (viewer text not null, task_id text not null, primary key (viewer, task_id)) without rowid",
