@@ -19,6 +19,7 @@ import type { TaskParts } from "../tasks/task-parts.ts";
 import { count, type GoingWorkflow, tell } from "./going-workflow.ts";
 import { startItemsIn } from "./start-items.ts";
 import { startStepIn } from "./start-step.ts";
+import { valuesOf } from "./values-of.ts";
 
 export interface Advance {
   /** What is known of their states in this transaction already. */
@@ -39,7 +40,7 @@ export async function advanceIn(
   const states = new Map(given);
   for (let next = candidates; next.length > 0; ) {
     await readStates(tx, going, states, next);
-    const current = await valuesFor(parts, tx, going, keysWanted(compiled, { states, approved }, next));
+    const current = await valuesOf(parts, tx, going, keysWanted(compiled, { states, approved }, next));
     const values: ConditionValues = {
       input: going.known.input,
       outputs: Object.fromEntries([...current].map(([key, { value }]) => [key, value])),
@@ -170,15 +171,6 @@ async function readStates(tx: Tx, { known }: GoingWorkflow, states: Map<string, 
     for (const one of [id, ...(known.compiled.steps.get(id)?.looksAt ?? [])]) if (!states.has(one)) wanted.add(one);
   if (wanted.size === 0) return;
   for (const { step, state } of await readSteps(tx, known.id, [...wanted])) states.set(step, state);
-}
-
-async function valuesFor(
-  { pools }: TaskParts,
-  tx: Tx,
-  { known }: GoingWorkflow,
-  keys: readonly string[],
-): Promise<ReadonlyMap<string, CurrentValue>> {
-  return known.pool === null || keys.length === 0 ? new Map() : pools.currentValuesIn(tx, known.pool, keys);
 }
 
 /** Of the steps that a `when` among these names. */

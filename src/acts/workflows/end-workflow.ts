@@ -4,6 +4,7 @@ import type { Tx } from "../../store/engine.ts";
 import { closeTaskIn } from "../tasks/close-task.ts";
 import type { TaskParts } from "../tasks/task-parts.ts";
 import { type GoingWorkflow, tell } from "./going-workflow.ts";
+import { valuesOf } from "./values-of.ts";
 
 /** How long what a run's steps have shared is kept after its end. */
 const RETENTION_MS = 30 * 86_400_000;
@@ -35,10 +36,9 @@ export async function endWorkflowIn(parts: TaskParts, tx: Tx, going: GoingWorkfl
 }
 
 /** By key; those that are not there are left out. What is very long is shown in part: all of it stands in the pool. */
-export async function outputsOf({ pools }: TaskParts, tx: Tx, { known }: GoingWorkflow): Promise<Record<string, unknown>> {
-  const { outputs } = known.definition;
-  if (known.pool === null || outputs.length === 0) return {};
-  const values = await pools.currentValuesIn(tx, known.pool, outputs);
+export async function outputsOf(parts: TaskParts, tx: Tx, going: GoingWorkflow): Promise<Record<string, unknown>> {
+  const { outputs } = going.known.definition;
+  const values = await valuesOf(parts, tx, going, outputs);
   let left = ALL_OUTPUTS_CHARACTERS;
   const shown = outputs.flatMap((key): [string, unknown][] => {
     const current = values.get(key);

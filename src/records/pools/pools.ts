@@ -150,8 +150,12 @@ export class Pools {
   }
 
   /** Those of the keys that the caller may read, whether or not there are entries; none of a pool it may not see. Records no read. */
-  async readable(caller: Caller, pool: string, keys: readonly string[]): Promise<string[]> {
-    const known = await this.#registry.find(this.#store.read, caller, pool).catch((error: unknown) => {
+  readable(caller: Caller, pool: string, keys: readonly string[]): Promise<string[]> {
+    return this.readableIn(this.#store.read, caller, pool, keys);
+  }
+
+  async readableIn(reads: Reads, caller: Caller, pool: string, keys: readonly string[]): Promise<string[]> {
+    const known = await this.#registry.find(reads, caller, pool).catch((error: unknown) => {
       if (isFailure(error, "request.not_found")) return undefined;
       throw error;
     });
