@@ -5,8 +5,42 @@ const STARTING = "src/edges/api/workflow-to-start.ts";
 const tests = ["test/scenarios/workflows.test.ts"];
 const forAgents = { tests, filter: "an agent starts one within its rights" };
 
+const RIGHTS = ["test/scenarios/workflow-rights.test.ts"];
+
 /** Bugs that show to whoever runs workflows, over HTTP or at the command line. */
 export const WORKFLOW_API_BUGS: readonly PlantedBug[] = [
+  {
+    name: "workflows: outputs and lists tell an agent of pools that it may not read",
+    file: "src/acts/workflows/values-of.ts",
+    from: "await pools.readableIn(tx, starter, pool, keys)",
+    to: "keys",
+    tests: RIGHTS,
+    filter: "tells it nothing of a pool",
+  },
+  {
+    name: "workflows: one by an agent's token stands below nobody",
+    file: STARTING,
+    from: "above: belowAgent(agents, caller.name)",
+    to: "above: undefined",
+    tests: RIGHTS,
+    filter: "stands below it",
+  },
+  {
+    name: "workflows: a rerun forgets what stood above the run",
+    file: "src/acts/workflows/rerun-workflow.ts",
+    from: "above: lineage, ",
+    to: "",
+    tests: RIGHTS,
+    filter: "stands below it",
+  },
+  {
+    name: "workflows: over HTTP any number of turns may wait",
+    file: ROUTES,
+    from: "await enterWaitingIn(tasks, tx, start);",
+    to: "",
+    tests: RIGHTS,
+    filter: "is refused where too many turns wait",
+  },
   {
     name: "workflows: an agent sees everybody's runs",
     file: ROUTES,

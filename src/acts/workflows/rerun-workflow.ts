@@ -88,7 +88,7 @@ async function startAgain(
   redone: readonly string[],
 ): Promise<string> {
   const { definition, input, callerAgent, granted, lineage, pool } = known;
-  const workflow = { definition, input, from: by, granted, callerAgent, labels: lineage.labels ?? [] };
+  const workflow = { definition, input, from: by, granted, callerAgent, above: lineage, labels: lineage.labels ?? [] };
   const { id } = await openRunIn(parts, tx, workflow, { id: known.id, from });
   // Items of a `foreach` come along with a step that is reused as a whole, and by themselves with one of which only some are done again.
   const taken = steps.filter(({ step, ofStep }) => reused.includes(step) || !isAgain(again, step, ofStep)).map(({ step }) => step);

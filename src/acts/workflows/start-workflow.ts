@@ -41,6 +41,8 @@ export interface WorkflowToStart {
   /** Whose one-off children do the steps that name no agent; null: the default agent does. */
   readonly callerAgent: string | null;
   readonly parent?: WorkflowParent | undefined;
+  /** Where no turn's call starts it: what is known to stand above it all the same. */
+  readonly above?: Pick<WorkflowParent, "depth" | "maxDepth" | "chain"> | undefined;
   /** What whoever starts it has seen: every step begins with it. */
   readonly labels?: readonly Label[];
   /** The same key by the same one is the same run. */
@@ -85,11 +87,12 @@ export async function openRunIn(
   const { definition, input, from, parent, labels = [] } = workflow;
   const id = parts.newId();
   const idempotency = idempotencyOf(workflow);
+  const { depth, maxDepth, chain } = aboveOf(workflow);
   const lineage = {
     root: parent?.root ?? id,
-    depth: parent?.depth ?? 0,
-    maxDepth: parent?.maxDepth ?? DEEPEST,
-    chain: parent?.chain ?? [],
+    depth,
+    maxDepth,
+    chain,
     ...(labels.length > 0 ? { labels: [...labels] } : {}),
   };
   const added = await addWorkflowRun(tx, {
@@ -130,6 +133,10 @@ export async function openRunIn(
     definition.steps.map(({ id: step }) => ({ step, ofStep: step, state: "waiting" })),
   );
   return { id, isNew: true };
+}
+
+function aboveOf({ parent, above }: WorkflowToStart): Pick<WorkflowParent, "depth" | "maxDepth" | "chain"> {
+  return parent ?? above ?? { depth: 0, maxDepth: DEEPEST, chain: [] };
 }
 
 /** From here on it goes by itself. */
@@ -178,7 +185,8 @@ async function sameRun(tx: Tx, { key, hash }: Named): Promise<string> {
 /** Before anything runs: a step whose agent the caller may not ask, or which stands above it already. */
 function refuseAgents({ agents }: TaskParts, workflow: WorkflowToStart, compiled: CompiledWorkflow): void {
   const { current } = agents;
-  const { callerAgent, granted, parent } = workflow;
+  const { callerAgent, granted } = workflow;
+  const { chain } = aboveOf(workflow);
   for (const { step } of compiled.steps.values()) {
     const agent = agentOfStep(workflow, step, current);
     if (agent === undefined || !current.agents.has(agent))
@@ -191,10 +199,7 @@ function refuseAgents({ agents }: TaskParts, workflow: WorkflowToStart, compiled
     if (agent === callerAgent) continue;
     if (granted !== null && current.policy.rightsOn(granted.agent, agent) === null)
       throw new Failure("task.not_delegate", `the step ${step.id}: ${granted.agent} may not delegate to ${agent}`);
-    if (parent?.chain.includes(agent))
-      throw new Failure(
-        "task.cycle",
-        `the step ${step.id}: ${agent} stands above this task already: ${[...parent.chain, agent].join(" → ")}`,
-      );
+    if (chain.includes(agent))
+      throw new Failure("task.cycle", `the step ${step.id}: ${agent} stands above this task already: ${[...chain, agent].join(" → ")}`);
   }
 }

@@ -13,7 +13,7 @@ import type { AgentRegistry } from "../../records/agents/registry.ts";
 import { namedWorkflow, type ReadWorkflow, readWorkflow, workflowNames, workflowOfValue } from "../../settings/load-workflow.ts";
 
 type Agents = Pick<AgentRegistry, "current">;
-type Start = Pick<WorkflowToStart, "definition" | "granted" | "callerAgent">;
+type Start = Pick<WorkflowToStart, "definition" | "granted" | "callerAgent" | "above">;
 export type WorkflowStarter = (caller: Caller, workflow: NewWorkflowRun["workflow"]) => Promise<Start>;
 
 /** Workflows as files of the home, and how any workflow is looked at before it runs. */
@@ -58,7 +58,8 @@ export class WorkflowFiles {
 
 /**
  * What may be started by whom. An operator starts anything, with the rights of each step's agent. An agent delegates when it starts one: it
- * must be allowed to, and no step has more rights than it (`startWorkflowIn` sees to whom it may name). Names of files are the operator's.
+ * must be allowed to, and no step has more rights than it (`startWorkflowIn` sees to whom it may name), nor delegates deeper, or back to it.
+ * Names of files are the operator's.
  */
 export function workflowStarter(agents: Agents, files: WorkflowFiles): WorkflowStarter {
   return async (caller, given) => {
@@ -69,8 +70,12 @@ export function workflowStarter(agents: Agents, files: WorkflowFiles): WorkflowS
     const read = typeof given === "string" ? await files.named(given) : workflowOfValue(given);
     const definition = soundWorkflow(read, await files.around(read));
     if (!isAgent) return { definition, granted: null, callerAgent: null };
-    const { policy } = agents.current;
-    return { definition, granted: policy.grantOf(caller.name), callerAgent: caller.name };
+    return {
+      definition,
+      granted: agents.current.policy.grantOf(caller.name),
+      callerAgent: caller.name,
+      above: belowAgent(agents, caller.name),
+    };
   };
 }
 
@@ -80,6 +85,14 @@ function refuseUnlessMayDelegate(agents: Agents, agent: string): void {
   const call = { grant: policy.grantOf(agent), current: policy, tool: "delegate_task", args: ANY_ARGUMENTS };
   const { verdict, because } = mayCall(call);
   if (verdict !== "allow") throw new Failure("request.forbidden", `${agent} may not delegate, and a workflow is nothing else: ${because}`);
+}
+
+/** As if a turn of the agent had started it. */
+function belowAgent(agents: Agents, agent: string): NonNullable<Start["above"]> {
+  const maxDepth = agents.current.agents.get(agent)?.subagents.maxDepth ?? 0;
+  if (maxDepth < 1)
+    throw new Failure("task.too_deep", `a workflow of ${agent} would be at depth 1, and ${maxDepth} is the deepest along its chain`);
+  return { depth: 1, maxDepth, chain: [agent] };
 }
 
 /** Before anything runs, and not after half of it: a goal names an input that was not given. A step that may be skipped may do without. */

@@ -4,6 +4,7 @@ import { cancelWorkflowIn, pauseWorkflowIn, resumeWorkflowIn } from "../../acts/
 import { rerunWorkflowIn } from "../../acts/workflows/rerun-workflow.ts";
 import { reviewStepIn } from "../../acts/workflows/review-step.ts";
 import { startWorkflowIn } from "../../acts/workflows/start-workflow.ts";
+import { agentOfStep } from "../../acts/workflows/step-grant.ts";
 import {
   newWorkflowRun,
   rerunPlan,
@@ -21,6 +22,7 @@ import type { Caller } from "../../kernel/caller.ts";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { RunningTurns } from "../../kernel/running-turns.ts";
+import { WaitingRoom } from "../../records/sessions/waiting.ts";
 import { workflowRunsBeginning } from "../../records/workflows/find-workflow-run.ts";
 import { listWorkflowRuns, readWorkflowRun } from "../../records/workflows/read-workflow-run.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
@@ -74,6 +76,7 @@ function startRoutes({ tasks, reached }: WorkflowRouteParts, files: WorkflowFile
         // Loads what conditions need before anybody is kept waiting.
         await tasks.workflows.compile(start.definition);
         const started = await transact("start workflow", async (tx) => {
+          await enterWaitingIn(tasks, tx, start);
           const id = await startWorkflowIn(tasks, tx, { ...start, input: body.input, from: caller.name });
           return { status: 202 as const, body: { id } };
         });
@@ -192,6 +195,12 @@ function changeRoutes({ tasks, running }: WorkflowRouteParts): Route[] {
       },
     }),
   ];
+}
+
+/** A step that begins is a turn that waits, like any other that somebody outside asks for. */
+async function enterWaitingIn({ agents: { current } }: TaskParts, tx: Tx, start: Awaited<ReturnType<WorkflowStarter>>): Promise<void> {
+  const asked = new Set(start.definition.steps.map((step) => agentOfStep(start, step, current)));
+  for (const agent of asked) if (agent !== undefined) await new WaitingRoom().enterIn(tx, agent, current.settings.config.limits);
 }
 
 /** Whose runs alone somebody may see; null: all. */
