@@ -20,11 +20,13 @@ import { AgentRegistry } from "../../src/records/agents/registry.ts";
 import { revisionWithoutFile } from "../../src/records/agents/revision.ts";
 import { Pools } from "../../src/records/pools/pools.ts";
 import { type RunInput, readRunInput } from "../../src/records/sessions/runs.ts";
+import { indexTasks } from "../../src/records/tasks/task-index.ts";
 import { KnownWorkflows } from "../../src/records/workflows/known-workflows.ts";
-import { openStore, type Store } from "../../src/store/store.ts";
+import { openStore } from "../../src/store/store.ts";
 import { quiet, turnParts } from "../../test/turn-parts.ts";
 import { serve } from "../child.ts";
 import { countFsyncs } from "../fsync-shim.ts";
+import { Ends } from "./ends.ts";
 import { type StepsResult, type StepsTask, timeRuns } from "./steps-task.ts";
 
 /** `turns`: each step is a whole turn of an agent, with a model that answers at once. Else its answer is given, and the engine does the rest. */
@@ -48,16 +50,20 @@ await serve<OwnStepsTask, StepsResult>(async (task) => {
     leaseMs: 60_000,
   });
   dispatcher.start();
+  const ends = new Ends(store);
+  // What makes tasks findable runs beside it, as it does in a daemon.
+  const indexing = setInterval(() => void indexTasks(store).catch(() => {}), 1_000);
   try {
-    return await timeRuns(task, (name) => run(parts, task, name), countFsyncs);
+    return await timeRuns(task, (name) => run(parts, ends, task, name), countFsyncs);
   } finally {
+    clearInterval(indexing);
     await dispatcher.stop(1_000);
     await store.close();
     rmSync(folder, { recursive: true, force: true });
   }
 });
 
-async function run(parts: TaskParts, { shape, steps }: StepsTask, name: string): Promise<void> {
+async function run(parts: TaskParts, ends: Ends, { shape, steps }: StepsTask, name: string): Promise<void> {
   const definition = workflow.parse({
     name: `bench-${shape}`,
     steps: Array.from({ length: steps }, (_, index) => ({
@@ -69,20 +75,10 @@ async function run(parts: TaskParts, { shape, steps }: StepsTask, name: string):
   const start = { definition, input: { name }, from: "operator", granted: null, callerAgent: null };
   const { store } = parts;
   const id = await store.transact("start workflow", (tx) => startWorkflowIn(parts, tx, start), "locked");
-  await untilOver(store, id);
+  await ends.of(id);
   const done = await store.read.get<{ count: number }>`select count(*) as count from workflow_steps
     where workflow_id = ${id} and state = 'completed'`;
   if (done?.count !== steps) throw new Error(`${done?.count} of ${steps} steps are completed`);
-}
-
-async function untilOver(store: Store, id: string): Promise<void> {
-  for (;;) {
-    const seen = store.wake.version("ledger");
-    const row = await store.read.get<{ status: string }>`select status from workflow_runs where id = ${id}`;
-    if (row?.status === "completed") return;
-    if (row?.status !== "running") throw new Error(`the run is ${row?.status}`);
-    await store.wake.wait("ledger", seen, 1_000, new AbortController().signal);
-  }
 }
 
 /** What becomes of a step's answer, without the turn that makes it. */

@@ -60,8 +60,8 @@ const MILLIONTHS = 1e6;
 /** As programs are told of it. */
 export async function readWorkflowRun(reads: Reads, id: string): Promise<WorkflowRun | undefined> {
   const row =
-    await reads.get<RunRow>`select id, name, status, definition, input, outputs, error, pool, opened_by, lineage, paused, rerun_of,
-    rerun_from, created_at, ended_at from workflow_runs where id = ${id}`;
+    await reads.get<RunRow>`select r.id, name, status, definition, input, outputs, error, pool, opened_by, lineage, paused, rerun_of,
+    rerun_from, created_at, ended_at from workflow_runs as r join workflow_facts as f on f.id = r.id where r.id = ${id}`;
   if (!row) return undefined;
   const definition = JSON.parse(row.definition) as Workflow;
   const { root } = JSON.parse(row.lineage) as { readonly root: string };

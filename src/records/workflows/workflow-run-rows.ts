@@ -64,13 +64,16 @@ export type NewWorkflowRow = WorkflowFacts & {
 /** False: there is one by the same key. */
 export async function addWorkflowRun(tx: Tx, run: NewWorkflowRow): Promise<boolean> {
   const added =
-    await tx.run`insert into workflow_runs (id, name, status, definition, input, pool, opened_by, caller_agent, granted, lineage, paused,
-      open_steps, active_steps, failed_steps, rerun_of, rerun_from, idempotency, request_hash, created_at)
-    values (${run.id}, ${run.definition.name}, 'running', ${JSON.stringify(run.definition)}, ${JSON.stringify(run.input)}, ${run.pool}, ${run.from},
-      ${run.callerAgent}, ${run.granted && JSON.stringify(run.granted)}, ${JSON.stringify(run.lineage)}, 0, ${run.openSteps}, 0, 0, ${run.rerunOf},
+    await tx.run`insert into workflow_runs (id, name, status, pool, opened_by, paused, open_steps, active_steps, failed_steps, rerun_of, rerun_from,
+      idempotency, request_hash, created_at)
+    values (${run.id}, ${run.definition.name}, 'running', ${run.pool}, ${run.from}, 0, ${run.openSteps}, 0, 0, ${run.rerunOf},
       ${run.rerunOf === null ? null : JSON.stringify(run.rerunFrom)}, ${run.idempotency?.key ?? null}, ${run.idempotency?.hash ?? null}, now_ms())
     on conflict (idempotency) where idempotency is not null do nothing`;
-  return added > 0;
+  if (added === 0) return false;
+  await tx.run`insert into workflow_facts (id, definition, input, caller_agent, granted, lineage)
+    values (${run.id}, ${JSON.stringify(run.definition)}, ${JSON.stringify(run.input)}, ${run.callerAgent},
+      ${run.granted && JSON.stringify(run.granted)}, ${JSON.stringify(run.lineage)})`;
+  return true;
 }
 
 export async function findByIdempotency(
@@ -93,7 +96,7 @@ interface FactsRow {
 
 export async function readWorkflowFacts(reads: Reads, id: string): Promise<WorkflowFacts | undefined> {
   const row = await reads.get<FactsRow>`select definition, input, pool, opened_by, caller_agent, granted, lineage, rerun_of
-    from workflow_runs where id = ${id}`;
+    from workflow_facts as f join workflow_runs as r on r.id = f.id where f.id = ${id}`;
   if (!row) return undefined;
   return {
     id,

@@ -35,14 +35,19 @@ export const tasks: Migration = {
     // or running; `failed_steps` failed, or were cancelled by themselves. `idempotency`: by whom and what it was asked for, where it was named;
     // `request_hash`: of what was asked for by that name.
     {
-      sqlite: `create table workflow_runs (id text primary key, name text not null, status text not null, definition text not null,
-        input text not null, outputs text, error text, pool text, opened_by text not null, caller_agent text, granted text, lineage text not null,
-        paused integer not null, open_steps integer not null, active_steps integer not null, failed_steps integer not null, rerun_of text,
+      sqlite: `create table workflow_runs (id text primary key, name text not null, status text not null, outputs text, error text,
+        pool text, opened_by text not null, paused integer not null, open_steps integer not null, active_steps integer not null, failed_steps integer not null, rerun_of text,
         rerun_from text, idempotency text, request_hash text, created_at bigint not null, ended_at bigint) without rowid`,
-      postgres: `create table workflow_runs (id text collate "C" primary key, name text not null, status text not null, definition text not null,
-        input text not null, outputs text, error text, pool text, opened_by text not null, caller_agent text, granted text, lineage text not null,
-        paused integer not null, open_steps integer not null, active_steps integer not null, failed_steps integer not null,
+      postgres: `create table workflow_runs (id text collate "C" primary key, name text not null, status text not null, outputs text, error text,
+        pool text, opened_by text not null, paused integer not null, open_steps integer not null, active_steps integer not null, failed_steps integer not null,
         rerun_of text collate "C", rerun_from text, idempotency text collate "C", request_hash text, created_at bigint not null, ended_at bigint)`,
+    },
+    // What it was started with and never changes, apart: with every step the row above is written anew.
+    {
+      sqlite: `create table workflow_facts (id text primary key, definition text not null, input text not null, caller_agent text, granted text,
+        lineage text not null) without rowid`,
+      postgres: `create table workflow_facts (id text collate "C" primary key, definition text not null, input text not null, caller_agent text,
+        granted text, lineage text not null)`,
     },
     "create unique index workflow_runs_by_key on workflow_runs (idempotency) where idempotency is not null",
     // One row per step, and per item of a `foreach`: `step` is then `<id>[<index>]`, `of_step` the id alone. `item`, `items`, `error`, `stale` and
