@@ -10,11 +10,7 @@ const REQUIRED = [
   ...numbered("M", 5),
   ...numbered("A", 5),
   "E1",
-  "W1",
-  "W2",
-  "W3",
-  "W5",
-  "W6",
+  ...numbered("W", 6),
   "S2",
   "P3",
 ];
