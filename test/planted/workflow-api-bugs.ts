@@ -51,7 +51,7 @@ export const WORKFLOW_API_BUGS: readonly PlantedBug[] = [
   {
     name: "workflows: an agent's run has the rights of the house",
     file: STARTING,
-    from: "granted: policy.grantOf(caller.name)",
+    from: "granted: agents.current.policy.grantOf(caller.name)",
     to: "granted: null",
     ...forAgents,
   },
