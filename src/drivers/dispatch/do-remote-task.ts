@@ -158,14 +158,11 @@ async function settleTrouble(
       causedBy,
     );
   // Whoever has the task may be told tomorrow that our token is good after all: what runs is not given up for it.
-  if (kind !== "lost" && !isSent)
-    return closeRemote(
-      parts,
-      item,
-      task.id,
-      { status: "failed", result: null, error: { code: "task.peer_refused", message: said } },
-      causedBy,
-    );
+  if (kind !== "lost" && !isSent) {
+    // That it is refused now says nothing about what was sent before.
+    const status = remote.state === "intended" ? "unknown" : "failed";
+    return closeRemote(parts, item, task.id, { status, result: null, error: { code: "task.peer_refused", message: said } }, causedBy);
+  }
   const delayOf = (tries: number): number => jitteredBackoff(tries, parts.random, LOST_MS, LOST_MAX_MS);
   await loseRemote(parts, item, task, said, { patienceMs, delayOf, causedBy });
 }
