@@ -44,6 +44,9 @@ export class A2aPeer {
   react: (text: string) => Reaction = (text) => ({ completes: `done: ${text}` });
   /** Instead of any answer, where it returns true: the connection breaks, or this is sent. */
   intercept: (method: string, response: ServerResponse) => boolean = () => false;
+  /** What it answers instead of the truth. */
+  // biome-ignore lint/suspicious/noExplicitAny: answers of the protocol, made wrong on purpose
+  lie: (method: string, result: any) => unknown = (_method, result) => result;
   readonly calls: SeenCall[] = [];
   /** Messages that were acted on. */
   readonly executed: Message[] = [];
@@ -175,7 +178,9 @@ export class A2aPeer {
     const answer = await handler.handle(body, new ServerCallContext({ requestedVersion: "1.0" }));
     if (this.intercept(`${body.method} done`, response)) return;
     if (!(Symbol.asyncIterator in answer))
-      return void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+      return void response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify("result" in answer ? { ...answer, result: this.lie(body.method, answer.result) } : answer));
     response.writeHead(200, SSE_HEADERS);
     for await (const event of answer) response.write(formatSSEEvent(event));
     response.end();

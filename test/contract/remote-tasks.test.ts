@@ -321,6 +321,68 @@ describe.each(PLACES)("tasks for agents elsewhere on %s", (_name, place) => {
     expect(await task(id)).toMatchObject({ status: "failed", error: { message: expect.stringContaining("more than 8 MB") } });
   });
 
+  test.each([
+    ["a name with NUL", "a\0b"],
+    ["a name without end", "x".repeat(2_000)],
+    ["no name at all", ""],
+  ])("a peer that calls the task by %s is refused, and asked once", async (_what, name) => {
+    peer.lie = (method, result) => (method === "SendMessage" ? { task: { ...result.task, id: name } } : result);
+    const id = await open();
+    await take();
+    expect(await task(id)).toMatchObject({ status: "failed", error: { code: "task.peer_refused" } });
+    expect([sends(), await isIdle()]).toEqual([1, true]);
+  });
+
+  test("a peer that tells of another task has not answered", async () => {
+    peer.react = () => ({ completes: "mine", afterMs: 50 });
+    const id = await open();
+    await take();
+    await sleep(100);
+    peer.lie = (method, result) => (method === "GetTask" ? { ...result, id: "another" } : result);
+    await later(60_000);
+    await take();
+    expect(await task(id)).toMatchObject({ status: "running", error: { code: "task.peer_lost" } });
+    peer.lie = (_method, result) => result;
+    await later(60_000);
+    await take();
+    expect(await task(id)).toMatchObject({ status: "completed", result: "mine" });
+  });
+
+  test("a peer that waits for somebody to sign in asks for more than anybody here can give", async () => {
+    peer.react = () => ({ never: true });
+    peer.lie = (_method, { task }) => ({ task: { ...task, status: { state: "TASK_STATE_AUTH_REQUIRED" } } });
+    const id = await open();
+    await take();
+    expect(await task(id)).toMatchObject({ status: "failed", error: { message: expect.stringContaining("asks for more") } });
+  });
+
+  test("refused when it is sent again: nobody knows what became of the first", async () => {
+    const id = await open();
+    await takeAndDieAt("remote.sent");
+    expect(peer.executed).toHaveLength(1);
+    peer.intercept = (method, response) => {
+      if (method === "card") return false;
+      response.writeHead(401).end();
+      return true;
+    };
+    await take();
+    expect(await task(id)).toMatchObject({ status: "unknown", error: { code: "task.peer_refused" } });
+  });
+
+  test("data without end inside data is no answer", async () => {
+    const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
+    peer.intercept = (method, response) => {
+      if (method !== "SendMessage") return false;
+      const artifacts = `[{"artifactId":"a","parts":[{"data":${deep}}]}]`;
+      const answer = `{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":${artifacts}}}}`;
+      response.writeHead(200, { "content-type": "application/json" }).end(answer);
+      return true;
+    };
+    const id = await open();
+    await take();
+    expect((await task(id)).error?.code).toMatch(/^task\.peer_/);
+  });
+
   test("cancelled here, the peer is told to stop, and that is written down", async () => {
     peer.react = () => ({ never: true });
     const id = await open();

@@ -10,6 +10,30 @@ const SERVER = ["test/scenarios/a2a.test.ts"];
 
 export const A2A_BUGS: readonly PlantedBug[] = [
   {
+    name: "whatever a peer calls a task is written down",
+    file: "src/abilities/peers/read-task.ts",
+    from: '  refuseUnlessName("task", task.id);\n',
+    to: "",
+    tests: REMOTE,
+    filter: "is refused, and asked once",
+  },
+  {
+    name: "what a peer tells of another task is taken for the answer",
+    file: "src/abilities/peers/peer-client.ts",
+    from: "if (task.id !== id) throw",
+    to: 'if (id === "") throw',
+    tests: REMOTE,
+    filter: "tells of another task",
+  },
+  {
+    name: "a task that may have arrived elsewhere has failed when the second try is refused",
+    file: DRIVER,
+    from: 'const status = remote.state === "intended" ? "unknown" : "failed";',
+    to: 'const status = "failed";',
+    tests: REMOTE,
+    filter: "refused when it is sent again",
+  },
+  {
     name: "a task for another house is sent before that is written down",
     file: DRIVER,
     from: "  await intendRemote(parts, item, task.id);\n",

@@ -51,35 +51,36 @@ export async function peerClient(peer: Pick<PeerConfig, "url" | "token">, signal
   return {
     card: { name, description, streaming: capabilities?.streaming ?? false },
     send: async (message, signal) => {
-      const result = await call((options) => client.sendMessage(requestOf(message), options), signal);
-      return "messageId" in result
-        ? { answer: answerOf(result).text, contextId: answerOf(result).contextId }
-        : { task: peerTaskOf(result) };
+      const sent = async (options: { signal: AbortSignal }): Promise<Sent> => {
+        const result = await client.sendMessage(requestOf(message), options);
+        if (!("messageId" in result)) return { task: peerTaskOf(result) };
+        const { text: answer, contextId } = answerOf(result);
+        return { answer, contextId };
+      };
+      return call(sent, signal);
     },
-    find: async (messageId, signal) => {
-      const listed = await call(
-        (options) =>
-          client.listTasks(
-            {
-              tenant: "",
-              contextId: "",
-              status: UNSPECIFIED,
-              pageSize: LISTED,
-              pageToken: "",
-              statusTimestampAfter: undefined,
-              includeArtifacts: true,
-            },
-            options,
-          ),
-        signal,
-      ).catch((error: unknown) => {
+    find: (messageId, signal) =>
+      call(async (options) => {
+        const { tasks } = await client.listTasks(
+          {
+            tenant: "",
+            contextId: "",
+            status: UNSPECIFIED,
+            pageSize: LISTED,
+            pageToken: "",
+            statusTimestampAfter: undefined,
+            includeArtifacts: true,
+          },
+          options,
+        );
+        const found = tasks.find(({ history }) => history?.some((said) => said.messageId === messageId));
+        return found && peerTaskOf(found);
+      }, signal).catch((error: unknown) => {
         if (error instanceof PeerTrouble && error.kind === "refused") return undefined;
         throw error;
-      });
-      const found = listed?.tasks.find(({ history }) => history?.some((said) => said.messageId === messageId));
-      return found && peerTaskOf(found);
-    },
-    look: async (id, signal) => peerTaskOf(await call((options) => client.getTask({ tenant: "", id, historyLength: 20 }, options), signal)),
+      }),
+    look: (id, signal) =>
+      call(async (options) => theSame(id, peerTaskOf(await client.getTask({ tenant: "", id, historyLength: 20 }, options))), signal),
     watch: async (id, signal) => {
       try {
         for await (const { payload } of client.resubscribeTask({ tenant: "", id }, { signal }))
@@ -88,9 +89,15 @@ export async function peerClient(peer: Pick<PeerConfig, "url" | "token">, signal
         // A stream is a way to hear of it sooner, and nothing else.
       }
     },
-    cancel: async (id, signal) =>
-      peerTaskOf(await call((options) => client.cancelTask({ tenant: "", id, metadata: undefined }, options), signal)),
+    cancel: (id, signal) =>
+      call(async (options) => theSame(id, peerTaskOf(await client.cancelTask({ tenant: "", id, metadata: undefined }, options))), signal),
   };
+}
+
+/** What is told of another task is no answer. */
+function theSame(id: string, task: PeerTask): PeerTask {
+  if (task.id !== id) throw new PeerTrouble("lost", `asked for the task ${id}, it answers with another`);
+  return task;
 }
 
 async function connect({ url, token }: Pick<PeerConfig, "url" | "token">, signal: AbortSignal): Promise<Client> {

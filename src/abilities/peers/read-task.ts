@@ -1,4 +1,5 @@
 import type { Message, Part, Task } from "@a2a-js/sdk";
+import { PeerTrouble } from "./peer-trouble.ts";
 
 /** What a peer says of a task. */
 export interface PeerTask {
@@ -10,6 +11,7 @@ export interface PeerTask {
   readonly text: string;
 }
 
+const LONGEST_ID = 1_000;
 /** Of a result; beyond it, it is cut and says so. */
 const MOST_TEXT = 1_000_000;
 
@@ -20,6 +22,8 @@ const STATES: Readonly<Record<number, PeerTask["state"]>> = {
   5: "cancelled",
   6: "asks",
   7: "rejected",
+  // It waits for somebody to sign in there: nobody here would see it.
+  8: "asks",
 };
 
 export function peerTaskOf(task: Task): PeerTask {
@@ -27,7 +31,16 @@ export function peerTaskOf(task: Task): PeerTask {
   const said = task.status?.message ? textOf(task.status.message.parts) : "";
   const made = (task.artifacts ?? []).map(({ parts }) => textOf(parts)).filter((text) => text !== "");
   const text = state === "completed" ? made.join("\n\n") || said || lastWords(task.history) : said || made.join("\n\n");
-  return { id: task.id, contextId: task.contextId || null, state, text: cut(text) };
+  const contextId = task.contextId || null;
+  refuseUnlessName("task", task.id);
+  refuseUnlessName("context", contextId);
+  return { id: task.id, contextId, state, text: cut(text) };
+}
+
+/** It is written down, and sent back. */
+function refuseUnlessName(what: "task" | "context", id: string | null): void {
+  if (id === null || (id !== "" && id.length <= LONGEST_ID && !id.includes("\0") && id.isWellFormed())) return;
+  throw new PeerTrouble("refused", `what it calls the ${what} is no name of at most ${LONGEST_ID} characters`);
 }
 
 /** Peers may answer at once, without a task. */
