@@ -2,7 +2,7 @@ import { Failure } from "../../kernel/failure.ts";
 import { holdTask, readTask } from "../../records/tasks/task-rows.ts";
 import type { TreeOfTasks } from "../../records/tasks/task-tree.ts";
 import type { Tx } from "../../store/engine.ts";
-import { cancelWorkflowIn } from "../workflows/change-workflow.ts";
+import { cancelWorkflowIn, cancelWorkflowsIn } from "../workflows/change-workflow.ts";
 import { settleStepIn } from "../workflows/settle-step.ts";
 import { closeTaskIn, type TaskRunEnd } from "./close-task.ts";
 import { endTreeIn } from "./end-tree.ts";
@@ -42,9 +42,7 @@ export function endTasksOfRunsIn(
 async function endBelow(parts: TaskParts, tx: Tx, tree: TreeOfTasks, by: string, causedBy: number | null): Promise<string[]> {
   const error = { code: "run.stopped", message: `cancelled by ${by}` };
   const { runs, workflows } = await endTreeIn(parts, tx, tree, { error, by, causedBy });
-  const stopped = [...runs];
-  for (const id of workflows) stopped.push(...(await cancelWorkflowIn(parts, tx, id, by)));
-  return stopped;
+  return [...runs, ...(await cancelWorkflowsIn(parts, tx, workflows, by))];
 }
 
 /** The same in a transaction of its own. */

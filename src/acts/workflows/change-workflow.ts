@@ -19,22 +19,39 @@ import { startItemsIn } from "./start-items.ts";
  * told after the commit. Refused for one that is over.
  */
 export async function cancelWorkflowIn(parts: TaskParts, tx: Tx, id: string, by: string): Promise<string[]> {
+  const { stopped, before } = await cancelOpenIn(parts, tx, id, by);
+  if (isWorkflowOver(before.standing.status)) throw over(before);
+  return stopped;
+}
+
+/** The same of those below something that ends: one of them may have ended another by then, or itself. */
+export async function cancelWorkflowsIn(parts: TaskParts, tx: Tx, ids: Iterable<string>, by: string): Promise<string[]> {
+  const stopped: string[] = [];
+  for (const id of ids) stopped.push(...(await cancelOpenIn(parts, tx, id, by)).stopped);
+  return stopped;
+}
+
+async function cancelOpenIn(
+  parts: TaskParts,
+  tx: Tx,
+  id: string,
+  by: string,
+): Promise<{ readonly stopped: string[]; readonly before: GoingWorkflow }> {
   const error = { code: "run.stopped", message: `cancelled by ${by}` };
   // The work rows first, as a turn does it that commits: in the other order the two could wait for each other.
   const below = await endTreeIn(parts, tx, { tasks: [id] }, { error, by, causedBy: null });
-  const going = await holdExisting(parts, tx, id, by);
-  if (isWorkflowOver(going.standing.status)) throw over(going);
+  const before = await holdExisting(parts, tx, id, by);
+  if (isWorkflowOver(before.standing.status)) return { stopped: [...below.runs], before };
   // What was begun until the run was held.
   const late = await endTreeIn(parts, tx, { tasks: [id] }, { error, by, causedBy: null });
-  const stopped = [...below.runs, ...late.runs];
-  for (const inner of new Set([...below.workflows, ...late.workflows]))
-    if (inner !== id) stopped.push(...(await cancelWorkflowIn(parts, tx, inner, by)));
+  const inner = new Set([...below.workflows, ...late.workflows].filter((one) => one !== id));
+  const stopped = [...below.runs, ...late.runs, ...(await cancelWorkflowsIn(parts, tx, inner, by))];
   const ended = await cancelOpen(tx, id, error);
   const whole = ended.filter(({ itemIndex }) => itemIndex === null).length;
-  going.standing = { ...going.standing, openSteps: going.standing.openSteps - whole, activeSteps: 0 };
+  const going = { ...before, standing: { ...before.standing, openSteps: before.standing.openSteps - whole, activeSteps: 0 } };
   for (const step of ended) await closeStepTask(parts, tx, step, error);
   await endWorkflowIn(parts, tx, going, { status: "cancelled", outputs: await outputsOf(parts, tx, going), error });
-  return stopped;
+  return { stopped, before };
 }
 
 /** The run tells of all its steps at once; that the task of each is over is a record like any other's. */
@@ -83,7 +100,7 @@ async function tryAgainIn(parts: TaskParts, tx: Tx, going: GoingWorkflow): Promi
   );
   going.standing = { ...going.standing, status: "running", paused: false, openSteps: whole.length, activeSteps: 0, failedSteps: 0 };
   await reopenWorkflowRun(tx, going.standing);
-  await reopenTask(tx, id);
+  if (!(await reopenTask(tx, id))) throw new Failure("workflow.over", `the task of ${id} is no longer kept`);
   going.causedBy = await tell(parts, tx, going, "workflow.resumed", { again });
   await goOnIn(parts, tx, going, await readSteps(tx, id), kept);
 }
