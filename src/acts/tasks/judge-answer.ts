@@ -1,7 +1,6 @@
-import { isFailure } from "../../kernel/failure.ts";
-import { schemaCheck } from "../../records/pools/schema-check.ts";
 import type { Tx } from "../../store/engine.ts";
 import { judgeStepAnswerIn } from "../workflows/judge-step-answer.ts";
+import { misfitOf } from "./answer-schema.ts";
 import { jsonIn, withoutClosing } from "./answer-value.ts";
 import { type Answered, corrected, ends, type Judgement } from "./judgement.ts";
 import type { TaskParts } from "./task-parts.ts";
@@ -13,17 +12,7 @@ export async function judgeAnswerIn(parts: TaskParts, tx: Tx, answered: Answered
   const schema = task.spec.outputSchema;
   if (schema === undefined) return ends(withoutClosing(text));
   const found = jsonIn(text);
-  const problem = found ? misfitOf(schema, found.value) : "it holds no JSON";
+  const problem = found ? misfitOf(schema as object, found.value) : "it holds no JSON, or it is nested too deeply";
   if (problem === null) return ends(found?.value);
   return corrected(answered, `Your answer must be JSON that fits this schema: ${JSON.stringify(schema)}\nIt does not: ${problem}`);
-}
-
-function misfitOf(schema: unknown, value: unknown): string | null {
-  try {
-    schemaCheck(schema as object)("answer", value);
-    return null;
-  } catch (error) {
-    if (isFailure(error)) return error.message;
-    throw error;
-  }
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { schemaProblem } from "../../../acts/tasks/answer-schema.ts";
 import { childInput } from "../../../acts/tasks/delegated-words.ts";
 import { openTasksIn, type TaskToOpen } from "../../../acts/tasks/open-task.ts";
 import { openWorkflowIn } from "../../../acts/tasks/open-workflow.ts";
@@ -6,7 +7,6 @@ import { modelName } from "../../../contract/config.ts";
 import { text } from "../../../contract/text.ts";
 import { toolRules } from "../../../contract/tools.ts";
 import { Failure } from "../../../kernel/failure.ts";
-import { schemaCheck } from "../../../records/pools/schema-check.ts";
 import { inWords } from "../in-words.ts";
 import { type CallContext, defineTool, type Tool } from "../tool.ts";
 import { grantOfChild } from "./child-grant.ts";
@@ -96,7 +96,8 @@ function childOf(
   const chosen = model ?? agent.subagents.model ?? run.model ?? task?.spec.model;
   // Not found here, it would be found by a child that can do nothing about it.
   if (chosen !== undefined) models.resolve(chosen);
-  if (output_schema) mustBeSchema(output_schema);
+  const problem = output_schema ? schemaProblem(output_schema) : null;
+  if (problem !== null) throw new Failure("tool.bad_arguments", `output_schema: ${problem}`);
   return {
     kind: "child",
     agent: agent.id,
@@ -113,12 +114,4 @@ function childOf(
     },
     causedBy: cause,
   };
-}
-
-function mustBeSchema(schema: object): void {
-  try {
-    schemaCheck(schema);
-  } catch (error) {
-    throw new Failure("tool.bad_arguments", `output_schema: ${(error as Error).message}`);
-  }
 }
