@@ -10,7 +10,10 @@ import type { TaskParts } from "./task-parts.ts";
 
 /** What is longer is read with `task_check`. */
 const SHOWN_CHARACTERS = 16_000;
+/** Of its JSON, where a character may take six: a mail holds little more, and whoever ends a task must be able to tell it. */
+const SHOWN_BYTES = 48 * 1024;
 const GOAL_CHARACTERS = 300;
+const ERROR_CHARACTERS = 1_000;
 
 /** The opener's mail about a task that nobody waits for; it wakes him. False: his mailbox is full, and he must be told later. */
 export async function mailTaskEndIn(parts: TaskParts, tx: Tx, task: StoredTask, end: TaskEnd): Promise<boolean> {
@@ -20,9 +23,9 @@ export async function mailTaskEndIn(parts: TaskParts, tx: Tx, task: StoredTask, 
   const content = {
     task: task.id,
     agent: task.agent,
-    goal: task.goal.slice(0, GOAL_CHARACTERS).toWellFormed(),
+    goal: beginningOf(task.goal, GOAL_CHARACTERS),
     status: end.status,
-    ...(end.error ? { error: end.error } : {}),
+    ...(end.error ? { error: { ...end.error, message: beginningOf(end.error.message, ERROR_CHARACTERS) } } : {}),
     ...(end.status === "completed" ? resultOf(end.result, labels.includes("secret"), task.id) : {}),
   };
   const mail = newMail.parse({ to: task.from, type: "task", content, conversation: task.id, wake: true });
@@ -41,6 +44,16 @@ function resultOf(result: unknown, isSecret: boolean, id: string): Readonly<Reco
   const more = `read it with task_check ${id}`;
   if (isSecret) return { more };
   const text = typeof result === "string" ? result : JSON.stringify(result ?? null);
-  if (text.length <= SHOWN_CHARACTERS) return { result };
-  return { result: text.slice(0, SHOWN_CHARACTERS).toWellFormed(), more: `this is its beginning; ${more}` };
+  if (text.length <= SHOWN_CHARACTERS && bytesOf(result) <= SHOWN_BYTES) return { result };
+  let shown = beginningOf(text, SHOWN_CHARACTERS);
+  while (bytesOf(shown) > SHOWN_BYTES) shown = beginningOf(shown, Math.floor(shown.length / 2));
+  return { result: shown, more: `this is its beginning; ${more}` };
+}
+
+function beginningOf(text: string, characters: number): string {
+  return text.slice(0, characters).toWellFormed();
+}
+
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value ?? null));
 }
