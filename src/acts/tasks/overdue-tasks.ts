@@ -9,7 +9,7 @@ import { mailTaskEndIn } from "./mail-task-end.ts";
 import type { TaskParts } from "./task-parts.ts";
 
 const AT_ONCE = 100;
-const UNTOLD_AT_ONCE = 20;
+const UNTOLD_OF_EACH = 20;
 const ERROR = { code: "task.timed_out", message: "the task did not end in its time" };
 
 /** Ends what should be over by now, whatever it is doing: a turn that runs has a clock of its own, one that waits has none. For upkeep. */
@@ -35,14 +35,22 @@ async function failOverdueIn(parts: TaskParts, tx: Tx, id: string): Promise<void
 
 /** Whoever could not be told of the end of a task because his mailbox was full. For upkeep. */
 export async function tellUntoldEnds(parts: TaskParts): Promise<number> {
-  const untold = await untoldTasks(parts.store.read, UNTOLD_AT_ONCE);
-  for (const id of untold) await parts.store.transact("tell end of task", (tx) => tellAgainIn(parts, tx, id), "locked");
-  return untold.length;
+  const full = new Set<string>();
+  let told = 0;
+  for (const { id, pair } of await untoldTasks(parts.store.read, UNTOLD_OF_EACH)) {
+    if (full.has(pair)) continue;
+    if (await parts.store.transact("tell end of task", (tx) => tellAgainIn(parts, tx, id), "locked")) told++;
+    else full.add(pair);
+  }
+  return told;
 }
 
-async function tellAgainIn(parts: TaskParts, tx: Tx, id: string): Promise<void> {
+/** False: there is still no room. */
+async function tellAgainIn(parts: TaskParts, tx: Tx, id: string): Promise<boolean> {
   const task = await holdTask(parts.store, tx, id);
-  if (!task || !(await isUntold(tx, id))) return;
+  if (!task || !(await isUntold(tx, id))) return true;
   const end = { status: task.status as TaskEnd["status"], result: task.result, error: task.error };
-  if (await mailTaskEndIn(parts, tx, task, end)) await markUntold(tx, id, false);
+  if (!(await mailTaskEndIn(parts, tx, task, end))) return false;
+  await markUntold(tx, id, false);
+  return true;
 }

@@ -20,7 +20,9 @@ export async function isUntold(reads: Reads, id: string): Promise<boolean> {
   return (await reads.get`select 1 from tasks where id = ${id} and untold = 1`) !== undefined;
 }
 
-export async function untoldTasks(reads: Reads, limit: number): Promise<string[]> {
-  const rows = await reads.all<{ id: string }>`select id from tasks where untold = 1 order by id limit ${limit}`;
-  return rows.map(({ id }) => id);
+/** The oldest of each who does not know of them, and of each who did them: one whose mailbox is full keeps nobody else from being told. */
+export function untoldTasks(reads: Reads, ofEach: number): Promise<{ readonly id: string; readonly pair: string }[]> {
+  return reads.all`select id, opened_by || ' ' || coalesce(agent, '') as pair from (
+      select id, opened_by, agent, row_number() over (partition by opened_by, agent order by id) as place from tasks where untold = 1) as ranked
+    where place <= ${ofEach} order by place, id`;
 }

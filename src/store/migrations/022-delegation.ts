@@ -10,7 +10,7 @@ export const delegation: Migration = {
     "create unique index tasks_by_key on tasks (idempotency) where idempotency is not null",
     // 1: whoever opened it could not be told of its end yet.
     "alter table tasks add column untold integer",
-    "create index tasks_untold on tasks (id) where untold = 1",
+    "create index tasks_untold on tasks (opened_by, agent, id) where untold = 1",
     // Also those that are over: below them something may still go on.
     "drop index tasks_open_below",
     "create index tasks_by_parent_run on tasks (parent_run, ended_at) where parent_run is not null",
