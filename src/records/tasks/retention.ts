@@ -43,9 +43,10 @@ export class Retention {
   }
 
   async #removeOf(name: string, ms: number): Promise<number> {
-    // Not yet, where a turn or a workflow that goes on may still read what came of it, or something below it is not over.
-    const old = await this.#store.read.all<OldRow>`select t.id, t.viewers from tasks as t
-      where t.ended_at is not null and coalesce(t.agent, t.opened_by) = ${name} and t.ended_at < now_ms() - cast(${ms} as bigint)
+    // Not yet, where a turn or a workflow that goes on may still read what came of it, its opener does not know of it, or something below it is
+    // not over.
+    const old = await this.#store.read.all<{ id: string }>`select t.id from tasks as t
+      where t.ended_at is not null and t.untold is null and coalesce(t.agent, t.opened_by) = ${name} and t.ended_at < now_ms() - cast(${ms} as bigint)
         and not exists (select 1 from runs as r where r.id = t.parent_run and r.ended_at is null)
         and not exists (select 1 from tasks as p where p.id = t.parent_id and p.ended_at is null)
         and not exists (select 1 from tasks as c where c.parent_id = t.id and c.ended_at is null)
@@ -54,13 +55,15 @@ export class Retention {
     return this.#store.transact(
       "remove tasks",
       async (tx) => {
-        for (const { id, viewers } of old) {
+        // The rows first: whoever goes on with one of them meanwhile keeps it, and nobody can make it findable after this.
+        const removed = await tx.all<OldRow>`delete from tasks where id in ${list(old.map(({ id }) => id))} and ended_at is not null
+          returning id, viewers`;
+        for (const { id, viewers } of removed) {
           await removeViewersIn(tx, id, JSON.parse(viewers) as string[]);
           await this.#store.marked.remove(tx, id);
         }
-        const ids = list(old.map(({ id }) => id));
-        await tx.run`delete from remote_tasks where task_id in ${ids}`;
-        return tx.run`delete from tasks where id in ${ids}`;
+        await tx.run`delete from remote_tasks where task_id in ${list(removed.map(({ id }) => id))}`;
+        return removed.length;
       },
       "locked",
     );

@@ -185,10 +185,11 @@ export async function setDeadline(tx: Tx, id: string, timeoutMs: number): Promis
   await tx.run`update tasks set deadline_at = now_ms() + cast(${Math.round(timeoutMs)} as bigint) where id = ${id}`;
 }
 
-/** A person wants it to go on after its end. Nobody waits for it any more. */
-export async function reopenTask(tx: Tx, id: string): Promise<void> {
-  await tx.run`update tasks set status = 'queued', result = null, error = null, ended_at = null, waiter = null, indexed = 0
+/** A person wants it to go on after its end. Nobody waits for it any more. False: it is no longer kept. */
+export async function reopenTask(tx: Tx, id: string): Promise<boolean> {
+  const reopened = await tx.run`update tasks set status = 'queued', result = null, error = null, ended_at = null, waiter = null, indexed = 0
     where id = ${id}`;
+  return reopened > 0;
 }
 
 export interface TaskEnd {
