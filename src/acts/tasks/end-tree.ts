@@ -1,4 +1,5 @@
 import type { RunError } from "../../records/sessions/runs.ts";
+import { holdTask } from "../../records/tasks/task-rows.ts";
 import { openTasksBelow, type TreeOfTasks } from "../../records/tasks/task-tree.ts";
 import type { Tx } from "../../store/engine.ts";
 import { endStoppedRunIn } from "../end-run.ts";
@@ -43,8 +44,10 @@ export async function endTreeIn(parts: TaskParts, tx: Tx, tree: TreeOfTasks, end
       const ended = stopped ? await endStoppedRunIn(parts.store, tx, task.run, ending.error, ending.by, ending.causedBy) : null;
       runs.push(...(ended?.ended ?? []));
       if (task.kind === "workflow" || task.kind === "step" || named.has(task.id)) continue;
-      // One that somebody else was faster to end stays as it is.
-      await closeTaskIn(parts, tx, task, {
+      // Held: who waits for it beside the first may have come since it was looked at. One that somebody else was faster to end stays as it is.
+      const held = await holdTask(parts.store, tx, task.id);
+      if (held?.endedAt !== null) continue;
+      await closeTaskIn(parts, tx, held, {
         status: "cancelled",
         result: null,
         error: ending.error,
