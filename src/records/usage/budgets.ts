@@ -114,14 +114,15 @@ export class Budgets {
   }
 }
 
-/** The message it all goes back to, and whose that was, if another's. */
-async function taskOf(tx: Tx, run: string, agent: string): Promise<{ readonly root: string; readonly payer: string }> {
+/** The message it all goes back to, and whose that was; null: a person's workflow, which is no agent's. */
+async function taskOf(tx: Tx, run: string, agent: string): Promise<{ readonly root: string; readonly payer: string | null }> {
   const row = await tx.get<{
     root: string;
     payer: string | null;
   }>`select coalesce(r.root_id, r.id) as root, coalesce(p.agent, t.agent) as payer
     from runs as r left join runs as p on p.id = r.root_id left join tasks as t on t.id = r.root_id where r.id = ${run}`;
-  return { root: row?.root ?? run, payer: row?.payer ?? agent };
+  const root = row?.root ?? run;
+  return { root, payer: row?.payer ?? (root === run ? agent : null) };
 }
 
 async function hold(tx: Tx, scope: string): Promise<void> {

@@ -23,12 +23,13 @@ const MILLIONTHS = 1e6;
 
 /**
  * What applies to a call: the agent's own limit for a day; the limit for a task of the agent whose message it goes back to, over everything
- * that is done for that message; and of an agent that works for another one's message, its own limit for a task over its own part.
+ * that is done for that message; and of an agent that works for another one's message, or in a person's workflow (`payer` null), its own limit for
+ * a task over its own part.
  */
-export function limitsOf(agent: string, payer: string, budgetOf: (agent: string) => Budget): Limit[] {
+export function limitsOf(agent: string, payer: string | null, budgetOf: (agent: string) => Budget): Limit[] {
   const own = budgetOf(agent);
   const limits = [...limitsIn(own, agent, "day", "a day", "usd_per_day", "tokens_per_day")];
-  limits.push(...limitsIn(budgetOf(payer), payer, "task", "for one message", "usd_per_task", "tokens_per_task"));
+  if (payer !== null) limits.push(...limitsIn(budgetOf(payer), payer, "task", "for one message", "usd_per_task", "tokens_per_task"));
   if (payer !== agent) limits.push(...limitsIn(own, agent, "part", "of its own for one message", "usd_per_task", "tokens_per_task"));
   return limits;
 }
