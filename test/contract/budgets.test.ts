@@ -204,6 +204,22 @@ describe.each(PLACES)("budgets on %s", (_name, makePlace) => {
     expect("refused" in refused && refused.refused.message).toContain("of its own for one message");
   });
 
+  test("in a workflow that is nobody's, each agent keeps to its own limit for its own part, whatever the others spend", async () => {
+    const by = { lead: {}, coder: { tokens_per_task: 500 } };
+    await store.transact(
+      "workflow",
+      (tx) => tx.run`insert into tasks (id, kind, agent, opened_by, goal, status, root_id, depth, max_depth, chain, spec, created_at)
+        values ('workflow', 'workflow', null, 'operator', 'x', 'queued', 'workflow', 0, 5, '[]', '{}', now_ms())`,
+    );
+    await run("research", "lead", "workflow");
+    await run("code", "coder", "workflow");
+    await settle("research", "lead", 5_000);
+    expect(granted(await reserve("code", "coder", { budgets: by, tokens: 500 }))).toBe(true);
+    await settle("code", "coder", 450);
+    await run("more", "coder", "workflow");
+    expect(granted(await reserve("more", "coder", { budgets: by, tokens: 100 }))).toBe(false);
+  });
+
   test("an answer is cut to what is left, and refused where that is too little to be worth it", async () => {
     const by = { a: { tokens_per_task: 1_000 } };
     await run("r1", "a");

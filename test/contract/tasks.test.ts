@@ -316,6 +316,28 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
     expect(await listed(OPERATOR)).toEqual([]);
   });
 
+  test("one that somebody goes on with in this very moment is kept, and can be found", async () => {
+    const id = await open({ goal: "once more", agent: null, kind: "workflow" });
+    await end(id, { status: "failed" });
+    await indexTasks(store);
+    await place.elapse(HOUR);
+    // Between the look for old ones and their removal.
+    const transact = store.transact.bind(store);
+    const reopening: Store = Object.create(store, {
+      transact: {
+        value: async (name: string, body: never, isolation: never) => {
+          await transact("reopen", (tx) => reopenTask(tx, id));
+          return transact(name, body, isolation);
+        },
+      },
+      read: { value: store.read },
+      marked: { value: store.marked },
+    });
+    expect(await new Retention(reopening, () => 1).sweep()).toBe(0);
+    expect(await listed(OPERATOR)).toEqual([id]);
+    expect(await found(agent("main"), "once more")).toEqual([id]);
+  });
+
   test("one that a turn waits for is kept until the turn has ended", async () => {
     const retention = new Retention(store, () => 1);
     await store.transact(

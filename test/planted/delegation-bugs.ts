@@ -6,6 +6,7 @@ const AGENTS = ["test/contract/delegation-agents.test.ts"];
 const TIME = ["test/contract/delegation-time.test.ts"];
 const RIGHTS = ["test/contract/delegation-rights.test.ts"];
 const RACES = ["test/scenarios/racing-spawns.test.ts"];
+const ATTACKS = ["test/contract/delegation-attacks.test.ts"];
 const SQLITE = { filter: "SQLite" };
 
 export const DELEGATION_BUGS: readonly PlantedBug[] = [
@@ -233,8 +234,8 @@ export const DELEGATION_BUGS: readonly PlantedBug[] = [
   {
     name: "the closing line is part of the result",
     file: "src/acts/tasks/answer-value.ts",
-    from: 'return text.replace(CLOSING, "");',
-    to: "return text.slice(0, CLOSING.lastIndex || undefined);",
+    from: "return at < 0 ? text : said.slice(0, at).trimEnd();",
+    to: "return text;",
     tests: AGENTS,
     ...SQLITE,
   },
@@ -244,6 +245,70 @@ export const DELEGATION_BUGS: readonly PlantedBug[] = [
     from: "if (!(await wasOpenedUnder(tx, whole, caller.name)))",
     to: "if (!(await wasOpenedUnder(tx, whole, caller.name)) && whole === id.slice(1))",
     tests: AGENTS,
+    ...SQLITE,
+  },
+  {
+    name: "a workflow below another cannot be cancelled twice, and nothing above it can be at all",
+    file: "src/acts/workflows/change-workflow.ts",
+    from: "return { stopped: [...below.runs], before };",
+    to: "throw over(before);",
+    tests: ATTACKS,
+    ...SQLITE,
+  },
+  {
+    name: "an answer that is nested too deeply to be kept is taken",
+    file: "src/acts/tasks/answer-value.ts",
+    from: "return isTooDeep(value) ? undefined : { value };",
+    to: "return { value };",
+    tests: ATTACKS,
+    ...SQLITE,
+  },
+  {
+    name: "a result that does not fit into a mail keeps its task from ending",
+    file: "src/acts/tasks/mail-task-end.ts",
+    from: "text.length <= SHOWN_CHARACTERS && bytesOf(result) <= SHOWN_BYTES",
+    to: "text.length <= SHOWN_CHARACTERS",
+    tests: ATTACKS,
+    ...SQLITE,
+  },
+  {
+    name: "whoever's mailbox is full keeps others from being told",
+    file: "src/records/tasks/due-tasks.ts",
+    from: "partition by opened_by, agent order by id",
+    to: "order by id",
+    tests: ATTACKS,
+    ...SQLITE,
+  },
+  {
+    name: "a task goes before its opener was told of it",
+    file: "src/records/tasks/retention.ts",
+    from: "t.ended_at is not null and t.untold is null and",
+    to: "t.ended_at is not null and",
+    tests: ATTACKS,
+    ...SQLITE,
+  },
+  {
+    name: "a task goes that somebody has just gone on with",
+    file: "src/records/tasks/retention.ts",
+    from: "and ended_at is not null\n          returning id, viewers",
+    to: "returning id, viewers",
+    tests: ["test/contract/tasks.test.ts"],
+    ...SQLITE,
+  },
+  {
+    name: "a workflow begins again whose task is gone",
+    file: "src/records/tasks/task-rows.ts",
+    from: "return reopened > 0;",
+    to: "return reopened >= 0;",
+    tests: ATTACKS,
+    ...SQLITE,
+  },
+  {
+    name: "in a person's workflow an agent pays for what others have spent",
+    file: "src/records/usage/budgets.ts",
+    from: "(root === run ? agent : null)",
+    to: "agent",
+    tests: ["test/contract/budgets.test.ts"],
     ...SQLITE,
   },
 ];
