@@ -139,4 +139,14 @@ describe.each(PLACES)("going back in a workflow, on %s", (_name, makePlace) => {
     expect((await house.run(plan.id as string)).status).toBe("completed");
     expect(await house.states(plan.id as string)).toMatchObject({ "each[0]": "completed", "each[1]": "completed", each: "completed" });
   });
+
+  test("one that is the same run by its own key can be done again", async () => {
+    const id = await house.start({ idempotency_key: "{{input.n}}", ...DEFINITION }, { input: { n: 1 } });
+    await house.drain();
+    const { id: again } = await house.rerun(id, ["c"]);
+    expect(again).not.toBe(id);
+    await house.drain();
+    expect(await house.run(again as string)).toMatchObject({ status: "completed", rerunOf: { id } });
+    expect(await house.start({ idempotency_key: "{{input.n}}", ...DEFINITION }, { input: { n: 1 } })).toBe(id);
+  });
 });

@@ -86,7 +86,8 @@ export async function openRunIn(
 ): Promise<{ readonly id: string; readonly isNew: boolean }> {
   const { definition, input, from, parent, labels = [] } = workflow;
   const id = parts.newId();
-  const idempotency = idempotencyOf(workflow);
+  // Whoever goes back wants another run of the same, on purpose.
+  const idempotency = goesBack === null ? idempotencyOf(workflow) : null;
   const { depth, maxDepth, chain } = aboveOf(workflow);
   const lineage = {
     root: parent?.root ?? id,
