@@ -1,9 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { agreementTools } from "../../src/abilities/tools/coordination/agreement-tools.ts";
+import { stopRunIn } from "../../src/acts/stop-runs.ts";
 import { isWorkflowOver } from "../../src/contract/workflows.ts";
+import { Agreements } from "../../src/records/agreements/agreements.ts";
 import { readTask } from "../../src/records/tasks/task-rows.ts";
 import type { Store } from "../../src/store/store.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
 import { FlowingHouse, goalIn, readsIn, step } from "./flowing-house.ts";
+import { newId } from "./sessions-place.ts";
 import { call } from "./turning-house.ts";
 
 describe.each(PLACES)("a workflow on %s", (_name, makePlace) => {
@@ -332,6 +336,29 @@ describe.each(PLACES)("a workflow on %s", (_name, makePlace) => {
     await expect(house.cancel(id)).rejects.toMatchObject({ code: "workflow.over" });
   });
 
+  test("W3 with a run those below it end, and those below these", async () => {
+    const inside = async (above: string): Promise<string> => {
+      const { task, run } = await house.step(above, "a");
+      const parent = { task, run: run as string, depth: 1, maxDepth: 5, chain: [], root: above, waiter: null };
+      return house.start({ steps: [step("a")] }, { parent });
+    };
+    for (const end of [
+      (id: string) => house.cancel(id),
+      async (id: string) => {
+        const { run } = await house.step(id, "a");
+        await house.locked((tx) => stopRunIn(house.taskParts, tx, run as string, "operator"));
+      },
+    ]) {
+      const outer = await house.start({ steps: [step("a")] });
+      const inner = await inside(outer);
+      const innermost = await inside(inner);
+      await end(outer);
+      for (const id of [inner, innermost]) expect(await house.run(id)).toMatchObject({ status: "cancelled" });
+      expect(isWorkflowOver((await house.run(outer)).status)).toBe(true);
+      expect(await house.openTurns()).toEqual([]);
+    }
+  });
+
   test("in a paused run what runs ends and nothing new begins, until it is resumed", async () => {
     const id = await house.start({ steps: [step("a"), step("b", { needs: ["a"] }), step("gate", { review: "human" })] });
     await house.pause(id);
@@ -451,6 +478,7 @@ describe.each(PLACES)("a workflow on %s", (_name, makePlace) => {
 
   test("V6 a step sees and writes its declared keys alone, and is told what these are", async () => {
     const refusals: string[] = [];
+    house.tools = [...house.tools, ...agreementTools({ store, agreements: new Agreements(store), pools: house.pools, newId })];
     house.playStep = (goal, request, count) => {
       if (goal !== "do spy") return "secret";
       const results = request.messages.flatMap((message) => (message.role === "tool" ? message.results : []));
@@ -462,11 +490,14 @@ describe.each(PLACES)("a workflow on %s", (_name, makePlace) => {
         call("context_watch", { key: "hidden", wait_s: 0 }),
         call("context_list", {}),
         call("context_write", { key: "mine", value: "by itself" }),
+        call("propose", { subject: "s", electorate: ["ada"], writes: [{ key: "hidden", value: 1 }] }),
+        call("propose", { subject: "s", electorate: ["ada"], writes: [{ key: "shown", value: 1, pool: "other" }] }),
+        call("propose", { subject: "s", electorate: ["ada"], pins: [{ key: "hidden", version: 1, pool: `run:${id}` }] }),
       ];
       const next = calls[count - 1];
       return next ? { calls: [next] } : "done";
     };
-    const id = await house.start({
+    const id: string = await house.start({
       steps: [step("a", { writes: ["hidden", "shown"] }), step("spy", { needs: ["a"], reads: ["shown"], writes: ["mine"] })],
     });
     await house.drain();
@@ -476,6 +507,9 @@ describe.each(PLACES)("a workflow on %s", (_name, makePlace) => {
     expect(refusals[2]).toContain(`this task works with the pool "run:${id}" and no other`);
     expect(refusals[3]).toContain("has not declared");
     expect(JSON.parse(refusals[4] as string)).toMatchObject({ reads: ["shown"], writes: ["mine"], entries: [{ key: "shown" }] });
+    expect(refusals[6]).toContain(`this step has not declared that it writes "hidden"`);
+    expect(refusals[7]).toContain("and no other");
+    expect(refusals[8]).toContain(`this step has not declared that it reads "hidden"`);
     expect(await house.valueIn(id, "mine")).toBe("by itself");
     expect(await house.valueIn(id, "hidden")).toBe("secret");
     expect((await house.run(id)).status).toBe("completed");

@@ -10,7 +10,7 @@ import type { NewId } from "../../../kernel/ids.ts";
 import type { Label } from "../../../kernel/label.ts";
 import type { Pools } from "../../../records/pools/pools.ts";
 import type { Tx } from "../../../store/engine.ts";
-import { choosePool } from "../context/choose-pool.ts";
+import { choosePool, grantOf } from "../context/choose-pool.ts";
 import { type CallContext, defineTool, type Tool, type ToolOutcome } from "../tool.ts";
 
 export interface AgreementToolParts extends AgreementParts {
@@ -66,7 +66,7 @@ export function agreementTools(parts: AgreementToolParts): Tool[] {
         });
         if (!checked.success) throw malformed(checked.error);
         const external = context.labels.has("external");
-        return told(await openProposalIn(parts, tx, newId(), context.caller, checked.data, { external }), context);
+        return told(await openProposalIn(parts, tx, newId(), context.caller, checked.data, { external, ...grantOf(context) }), context);
       },
     }),
     defineTool({
@@ -115,9 +115,9 @@ async function withPools<T extends { readonly pool?: string | undefined }>(
   items: readonly T[],
   verb: "read" | "write",
 ) {
-  if (items.every((item) => item.pool !== undefined)) return items;
-  const chosen = await choosePool(pools, context, undefined, verb, tx);
-  return items.map((item) => ({ ...item, pool: item.pool ?? chosen }));
+  const chosen = new Map<string | undefined, string>();
+  for (const { pool: named } of items) if (!chosen.has(named)) chosen.set(named, await choosePool(pools, context, named, verb, tx));
+  return items.map((item) => ({ ...item, pool: chosen.get(item.pool) }));
 }
 
 function told(proposal: Proposal, context: CallContext): ToolOutcome {
