@@ -49,6 +49,32 @@ describe.each(PLACES)("what a step answers, on %s", (_name, makePlace) => {
     expect(await labelOf(clean)).toBe("trusted");
   });
 
+  test("ASI02 what a step with a secret would share by its answer is put before a person", async () => {
+    const look = defineTool({
+      name: "todo",
+      description: "Looks.",
+      parameters: z.strictObject({}),
+      effect: "pure",
+      run: () => ({ output: "hunter2", labels: ["secret"] }),
+    });
+    house.tools = [...house.tools, look];
+    house.playStep = (_goal, request, count) => {
+      if (count === 1) return { calls: [call("todo")] };
+      return fromGateway(request).length === 0 ? "it is hunter2" : { calls: [call("context_write", { key: "x", value: "a password" })] };
+    };
+    const id = await house.start({ ...ONE, outputs: ["x"] });
+    await house.drain();
+    expect(await house.valueIn(id, "x")).toBeUndefined();
+    expect(await house.approvals.list({ state: "asked", limit: 10 })).toMatchObject([{ tool: "context_write" }]);
+  });
+
+  test("ASI02 a step that insists on sharing a secret fails", async () => {
+    const id = await house.start({ ...ONE, outputs: ["x"] }, { labels: ["secret"] });
+    await house.drain();
+    expect(await house.run(id)).toMatchObject({ status: "failed", outputs: {} });
+    expect(await house.step(id, "a")).toMatchObject({ error: { code: "task.bad_answer" } });
+  });
+
   test("a JSON object with exactly the missing keys fills each with its own", async () => {
     house.playStep = () => 'Here:\n```json\n{"x": 1, "y": ["two"]}\n```';
     const id = await house.start({ steps: [step("a", { writes: ["x", "y"] })], outputs: ["x", "y"] });

@@ -39,10 +39,17 @@ async function judgeIn(parts: TaskParts, tx: Tx, answered: Answered, going: Goin
   const step = definitionOf(going, { ofStep: (task.step as string).replace(/\[\d+\]$/, "") });
   const rule = step.on_stale ?? going.known.definition.on_stale;
   if (stale && rule !== "warn") return resolveStale(parts, tx, caller, answered, rule, stale);
+  if (missing.length > 0 && answered.labels.has("secret")) return corrected(answered, sharesSecret(missing));
   const filled = await fillWritesIn(parts, tx, caller, answered, scope, missing);
   if (filled.kind === "misfit") return corrected(answered, filled.problem);
   if (filled.kind === "refused") return { kind: "ends", end: { status: "failed", result: null, error: filled.error } };
   return { kind: "ends", end: stale ? { ...plain, stale: { reads: stale.stale.map(noted), again: false } } : plain };
+}
+
+/** An entry does not say that it holds a secret; so it becomes one only as with `context_write`, by the word of a person. */
+function sharesSecret(missing: readonly string[]): string {
+  const keys = missing.map((key) => `"${key}"`).join(", ");
+  return `You have read a secret, and your answer would be shared under ${keys}. Write what others may know there with context_write: a person is asked first.`;
 }
 
 /** What is no longer as the turn has read it; null: nothing. Whatever it is, it stays so until the commit. */
