@@ -1,5 +1,6 @@
 import { Role, type SendMessageRequest } from "@a2a-js/sdk";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { askForTaskIn } from "../../src/acts/tasks/ask-for-task.ts";
 import { cancelTaskIn } from "../../src/acts/tasks/cancel-task.ts";
 import type { TaskParts } from "../../src/acts/tasks/task-parts.ts";
 import { HOPS_EXTENSION } from "../../src/contract/a2a.ts";
@@ -109,6 +110,19 @@ describe.each(PLACES)("tasks that come from elsewhere on %s", (_name, place) => 
     const labelsOf = async ({ id }: AskedTask) => (await readTask(store.read, id))?.spec.labels;
     expect(await labelsOf(await ask(guest("one"), "x"))).toEqual(["external"]);
     expect(await labelsOf(await ask(OPERATOR, "x"))).toBeUndefined();
+  });
+
+  test("words of an agent that has read something external outside its turns are external", async () => {
+    const agent: Caller = { ...OPERATOR, kind: "agent", name: "caller" };
+    const asked = async (): Promise<unknown[]> => {
+      const direct = await store.transact("ask", (tx) => askForTaskIn(parts, tx, agent, { agent: "main", goal: "x" }), "locked");
+      const ids = [direct, (await ask(agent, "x")).id];
+      return Promise.all(ids.map(async (id) => (await readTask(store.read, id))?.spec.labels));
+    };
+    expect(await asked()).toEqual([undefined, undefined]);
+    await store.transact("read", (tx) => parts.pools.noteExternalIn(tx, agent), "locked");
+    await at.tamper("update tasks set ended_at = 1");
+    expect(await asked()).toEqual([["external"], ["external"]]);
   });
 
   const everything: AskedQuery = { agent: "main", from: null, statuses: null, conversation: null, since: null };

@@ -311,4 +311,12 @@ export const DELEGATION_BUGS: readonly PlantedBug[] = [
     tests: ["test/contract/budgets.test.ts"],
     ...SQLITE,
   },
+  {
+    name: "an agent's task forgets that it has read something external",
+    file: "src/acts/tasks/ask-for-task.ts",
+    from: '(caller.kind === "agent" && (await pools.hasReadExternalIn(tx, caller)))',
+    to: "false",
+    tests: ["test/contract/asked-tasks.test.ts"],
+    ...SQLITE,
+  },
 ];

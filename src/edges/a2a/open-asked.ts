@@ -1,5 +1,5 @@
 import type { Message, Part, SendMessageRequest } from "@a2a-js/sdk";
-import { rightsToAsk } from "../../acts/tasks/ask-for-task.ts";
+import { labelsOfAskerIn, rightsToAsk } from "../../acts/tasks/ask-for-task.ts";
 import { delegatedInput } from "../../acts/tasks/delegated-words.ts";
 import { openTaskIn, type PlacedTask } from "../../acts/tasks/open-task.ts";
 import { type Above, aboveElsewhere } from "../../acts/tasks/task-above.ts";
@@ -28,7 +28,7 @@ export async function openAsked(parts: TaskParts, caller: Caller, agent: string,
   await refuseLoop(parts, claimed);
   const { settings, policy } = agents.current;
   const { a2a, limits } = settings.config;
-  const { granted = policy.grantOf(agent), labels, above } = rightsToAsk(parts, caller, agent);
+  const { granted = policy.grantOf(agent), above } = rightsToAsk(parts, caller, agent);
   const key = messageKey(agent, messageId);
   const opened = await store.transact(
     "open asked task",
@@ -47,7 +47,7 @@ export async function openAsked(parts: TaskParts, caller: Caller, agent: string,
         goal,
         spec: { conversation, ...(claimed ? { hops: claimed.houses } : {}) },
         granted,
-        ...(labels ? { labels } : {}),
+        labels: await labelsOfAskerIn(parts, tx, caller),
         ...(caller.kind === "operator" ? {} : { input: inputFor(parts, caller, goal, granted) }),
         above: placeOf(parts, caller, agent, claimed, above),
         idempotencyKey: key,
