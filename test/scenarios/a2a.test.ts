@@ -282,6 +282,8 @@ test("malformed requests are answered as the protocol says", async () => {
   );
   expect(await ask(rpc("GetTask", { id: "nothing" }))).toBe(-32001);
   expect(await ask(rpc("CreateTaskPushNotificationConfig", { taskId: "x", url: "http://x" }))).toBe(-32003);
+  for (const path of ["/a2a/%E0%A4%A", "/a2a/%E0%A4%A/.well-known/agent-card.json"])
+    expect((await daemon.fetch(path, path.endsWith("json") ? {} : { method: "POST", body: rpc("GetTask") })).status).toBe(404);
   const later = await daemon.fetch("/a2a/researcher", { method: "POST", headers: { "a2a-version": "9.0" }, body: rpc("GetTask") });
   expect(await later.json()).toMatchObject({ error: { code: -32009 } });
 });

@@ -30,12 +30,21 @@ export function a2aEndpoint(parts: A2aParts): A2aAnswer {
     const { origin, pathname } = new URL(request.url);
     const base = current.settings.config.a2a.url ?? origin;
     const [, room, name = "", ...rest] = pathname.split("/");
-    const agent = room === "a2a" ? publishedAgent(current, decodeURIComponent(name)) : firstPublished(current);
+    const agent = room === "a2a" ? publishedAgent(current, plain(name)) : firstPublished(current);
     const card = agentCard(agent, base, parts.version);
     if (room !== "a2a" || rest.length > 0) return cardResponse(card);
     rightsToAsk(parts.tasks, caller, agent.id);
     return answerRpc(parts, agent, card, request, caller, signal);
   };
+}
+
+/** What is no text at all is nobody's name either. */
+function plain(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 function cardResponse(card: AgentCard): Response {

@@ -16,7 +16,7 @@ export function a2aError(error: unknown, log: Log): Error {
     log.error("an A2A request failed unexpectedly", { error: error instanceof Error ? error.message : String(error) });
     return new A2AError({ message: "something went wrong inside Guildhall", metadata: { code: "internal.bug" } });
   }
-  const options = { message: `${error.message} ${error.hint}`.trim(), metadata: { code: error.code } };
+  const options = { message: [error.message, error.hint].filter((said) => said !== "").join(". "), metadata: { code: error.code } };
   if (error.details.a2a === "content") return new ContentTypeNotSupportedError(options);
   switch (error.code) {
     case "request.not_found":
