@@ -24,6 +24,7 @@ import { statusesOf, wireTask } from "./wire-task.ts";
 
 const PAGE = 50;
 const PAGE_AT_MOST = 100;
+const COUNTED_AT_MOST = 10_000;
 
 /** What is asked of one agent by one caller, in one request. */
 export class HouseRequests implements A2ARequestHandler {
@@ -97,7 +98,7 @@ export class HouseRequests implements A2ARequestHandler {
         tasks: page.map((task) => wireTask(task, shown)),
         nextPageToken: found.length > pageSize ? (page.at(-1)?.id ?? "") : "",
         pageSize,
-        totalSize: await countAskedTasks(reads, query),
+        totalSize: await countAskedTasks(reads, query, COUNTED_AT_MOST),
       };
     });
   }

@@ -49,6 +49,7 @@ export const tasks: Migration = {
       postgres: `create table workflow_facts (id text collate "C" primary key, definition text not null, input text not null, caller_agent text,
         granted text, lineage text not null)`,
     },
+    "create index workflow_runs_by_opener on workflow_runs (opened_by, id)",
     "create unique index workflow_runs_by_key on workflow_runs (idempotency) where idempotency is not null",
     // One row per step, and per item of a `foreach`: `step` is then `<id>[<index>]`, `of_step` the id alone. `item`, `items`, `error`, `stale` and
     // `review` are JSON; `items`: of a `foreach`, how many of its items are in which state. What it answered stands in its task.

@@ -14,6 +14,7 @@ export const a2a: Migration = {
     },
     // What the protocol calls a context, of tasks that were asked for by it.
     "alter table tasks add column conversation text",
+    "create index tasks_by_conversation on tasks (conversation, id) where conversation is not null",
     "create index tasks_open_of_caller on tasks (opened_by) where kind = 'api' and ended_at is null",
     // `state`: waiting (nothing was sent) → intended (it may have arrived) → sent (the peer has named it `remote_id`) → over.
     // `conversation`: whose and which, JSON. `lost_since`: the peer does not answer. `cancel`: what came of telling it to stop.
