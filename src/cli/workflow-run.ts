@@ -168,7 +168,7 @@ async function inputFrom({ input = [], inputJson }: RunOptions): Promise<Record<
 }
 
 async function objectFrom(given: string): Promise<Record<string, unknown>> {
-  const said = given.trimStart().startsWith("{") ? given : given === "-" ? await text(process.stdin) : contentOf(given);
+  const said = /^\s*[[{]/.test(given) ? given : given === "-" ? await text(process.stdin) : contentOf(given);
   let value: unknown;
   try {
     value = JSON.parse(said);

@@ -302,12 +302,19 @@ describe.each(PLACES)("jobs by the clock on %s", (_name, makePlace) => {
       code: "schedule.bad_cron",
       message: expect.stringContaining("0 9 * * 1-5"),
     });
-    await expect(put({ timezone: "Mars/Olympus" })).rejects.toMatchObject({ code: "schedule.bad_cron" });
+    await expect(put({ timezone: "Mars/Olympus" })).rejects.toMatchObject({
+      code: "schedule.bad_cron",
+      hint: expect.stringContaining("zone"),
+    });
     await expect(put({ cron: "0 0 30 2 *" })).rejects.toMatchObject({
       code: "schedule.bad_cron",
       message: expect.stringContaining("never due"),
     });
-    await expect(put({ cron: "2020-01-01T00:00:00" })).rejects.toMatchObject({ code: "schedule.bad_cron" });
+    await expect(put({ cron: "2020-01-01T00:00:00" })).rejects.toMatchObject({
+      code: "schedule.bad_cron",
+      hint: expect.stringContaining("to come"),
+    });
+    await expect(put({ agent: "nobody" })).rejects.toMatchObject({ code: "agent.unknown", message: 'there is no agent "nobody"' });
     expect(await parts.schedules.list()).toEqual([]);
   });
 

@@ -9,7 +9,9 @@ import type { Reads } from "../../store/engine.ts";
 export function agentAway(revision: Revision, agent: string): Failure | null {
   const standstill = standstillIn(revision, agent);
   if (standstill) return refuses(standstill) ? standstill.failure : null;
-  return revision.agents.has(agent) ? null : new Failure("agent.unknown", `there is no agent ${agent} any more`);
+  return revision.agents.has(agent)
+    ? null
+    : new Failure("agent.unknown", `there is no agent "${agent}"`, { hint: "`guildhall agents list` shows those that there are." });
 }
 
 /** The job's newest task: whether it is open, and else when it ended. One that was forgotten has ended before anything that is due now. */

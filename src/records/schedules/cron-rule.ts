@@ -38,7 +38,9 @@ function refuseBadZone(timezone: string): void {
   try {
     new Intl.DateTimeFormat("en", { timeZone: timezone });
   } catch {
-    throw new Failure("schedule.bad_cron", `there is no time zone "${timezone}"; write one such as "Europe/Zurich" or "UTC"`);
+    throw new Failure("schedule.bad_cron", `there is no time zone "${timezone}"; write one such as "Europe/Zurich" or "UTC"`, {
+      hint: "Name a zone of the IANA list, or none: then it is UTC.",
+    });
   }
 }
 

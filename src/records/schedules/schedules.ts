@@ -177,7 +177,10 @@ export class Schedules {
       throw new Failure("schedule.too_often", `"${cron}" is due more often than once a minute; leave the seconds out, or write one number`);
     const { now } = (await tx.get<{ now: number }>`select now_ms() as now`) as { now: number };
     const next = rule.next(now);
-    if (next === null) throw new Failure("schedule.bad_cron", `"${cron}" in ${timezone} is never due from now on`);
+    if (next === null)
+      throw new Failure("schedule.bad_cron", `"${cron}" in ${timezone} is never due from now on`, {
+        hint: "Name times that are still to come, and that there are.",
+      });
     return next;
   }
 
