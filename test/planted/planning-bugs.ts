@@ -41,9 +41,16 @@ export const PLANNING_BUGS: readonly PlantedBug[] = [
   {
     name: "planning: one item more than allowed runs at once",
     file: PLAN,
-    from: "(step.max_parallel ?? MAX_ITEMS) - counts.active)",
-    to: "(step.max_parallel ?? MAX_ITEMS) - counts.active + 1)",
+    from: "(step.max_parallel ?? AT_ONCE) - counts.active)",
+    to: "(step.max_parallel ?? AT_ONCE) - counts.active + 1)",
     ...played,
+  },
+  {
+    name: "planning: all items of a list begin at once, however many",
+    file: PLAN,
+    from: "(step.max_parallel ?? AT_ONCE) - counts.active)",
+    to: "(step.max_parallel ?? MAX_ITEMS) - counts.active)",
+    ...rules,
   },
   {
     name: "planning: the first item that fails ends its step while others run",

@@ -132,6 +132,8 @@ describe("foreach", () => {
       start: 2,
     });
     expect(plan(fan, facts({ list: "completed" }, { outputs: { k: [1, 2, 3] } }), ["all"])).toMatchObject([{ start: 3 }]);
+    const many = Array.from({ length: MAX_ITEMS }, () => 1);
+    expect(plan(fan, facts({ list: "completed" }, { outputs: { k: many } }), ["all"])).toMatchObject([{ start: 100 }]);
   });
 
   test("without items it is completed at once", () => {
@@ -163,7 +165,7 @@ describe("foreach", () => {
     expect(next("completed", "cancelled")).toEqual({ start: 0, outcome: "cancelled" });
     const all = fan.steps.get("all") as CompiledStep;
     expect(planItems(all, countItems(Array.from({ length: MAX_ITEMS }, () => "waiting" as const)))).toEqual({
-      start: MAX_ITEMS,
+      start: 100,
       outcome: null,
     });
   });

@@ -19,8 +19,9 @@ import type { ConditionValues } from "./condition.ts";
  *   ready   ─ its turn begins ─→ running ─→ completed, failed, or ready again (a retry; the engine's)
  *   whatever is not over ─ cancel ─→ cancelled (the engine's)
  *
- * Items: at most `max_parallel` of them are ready or running at a time, lower indexes first. One that fails stops no other; when all are over,
- * the step is failed if an item failed, cancelled if one was cancelled, else completed. So the outcome never depends on who is done first.
+ * Items: at most `max_parallel` of them (a hundred, where there is none) are ready or running at a time, lower indexes first. One that fails
+ * stops no other; when all are over, the step is failed if an item failed, cancelled if one was cancelled, else completed. So the outcome never
+ * depends on who is done first.
  *
  * Only `waiting` and `review` are ever left by the planner, which is why no step starts twice. What is over here (skipped, cancelled, failed,
  * completed) is settled like any other step: ask `candidatesAfter` for it too.
@@ -62,6 +63,12 @@ export interface ItemCounts {
   readonly cancelled: number;
 }
 
+/**
+ * Of a `foreach` that says nothing of it. All that may begin begins in the transaction that ends the step before it, which has only so much
+ * time: several lists of a thousand were more than it could take.
+ */
+const AT_ONCE = 100;
+
 export function plan(workflow: CompiledWorkflow, facts: Facts, candidates: Iterable<string>): PlannedStep[] {
   return [...new Set(candidates)].map((id) => planStep(workflow, stepOf(workflow, id), facts));
 }
@@ -86,7 +93,7 @@ export function planItems(
 ): { readonly start: number; readonly outcome: "completed" | "failed" | "cancelled" | null } {
   const open = counts.waiting + counts.active;
   if (open === 0) return { start: 0, outcome: counts.failed > 0 ? "failed" : counts.cancelled > 0 ? "cancelled" : "completed" };
-  return { start: Math.max(0, Math.min(counts.waiting, (step.max_parallel ?? MAX_ITEMS) - counts.active)), outcome: null };
+  return { start: Math.max(0, Math.min(counts.waiting, (step.max_parallel ?? AT_ONCE) - counts.active)), outcome: null };
 }
 
 export function countItems(states: Iterable<StepState>): ItemCounts {
