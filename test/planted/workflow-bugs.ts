@@ -14,6 +14,30 @@ const REGISTRY = "src/records/pools/registry.ts";
 /** Steps that run twice, too early or on what is no longer so; memory that others see. */
 export const WORKFLOW_BUGS: readonly PlantedBug[] = [
   {
+    name: "a step proposes what it could not write",
+    file: "src/abilities/tools/coordination/agreement-tools.ts",
+    from: "{ external, ...grantOf(context) }",
+    to: "{ external }",
+    tests: RUN,
+    filter: "SQLite",
+  },
+  {
+    name: "a step that has read a secret shares it by its answer",
+    file: JUDGE,
+    from: '  if (missing.length > 0 && answered.labels.has("secret")) return corrected(answered, sharesSecret(missing));\n',
+    to: "",
+    tests: ANSWERS,
+    filter: "SQLite",
+  },
+  {
+    name: "a run that goes back is taken for the one it goes back to",
+    file: "src/acts/workflows/start-workflow.ts",
+    from: "goesBack === null ? idempotencyOf(workflow) : null",
+    to: "idempotencyOf(workflow)",
+    tests: RERUN,
+    filter: "SQLite",
+  },
+  {
     name: "a run's pool is open to whoever its lists name",
     file: REGISTRY,
     from: 'if (isOfRun(pool.name) && (caller.kind === "agent" || caller.kind === "guest") && caller.pool !== pool.name) return false;',
