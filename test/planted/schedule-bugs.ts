@@ -41,8 +41,8 @@ export const SCHEDULE_BUGS: readonly PlantedBug[] = [
   {
     name: "what is never due again is kept",
     file: SCHEDULES,
-    from: "if (next === null) throw new Failure(",
-    to: "if (next === 0) throw new Failure(",
+    from: "if (next === null)\n      throw new Failure(",
+    to: "if (next === 0)\n      throw new Failure(",
     ...jobs,
   },
   {
