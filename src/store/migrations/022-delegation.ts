@@ -12,7 +12,6 @@ export const delegation: Migration = {
     "alter table tasks add column untold integer",
     "create index tasks_untold on tasks (opened_by, agent, id) where untold = 1",
     // Also those that are over: below them something may still go on.
-    "drop index tasks_open_below",
     "create index tasks_by_parent_run on tasks (parent_run, ended_at) where parent_run is not null",
   ],
 };
