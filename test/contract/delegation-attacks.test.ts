@@ -137,6 +137,16 @@ describe.each(PLACES)("whoever delegates and tries everything, on %s", (_name, m
     expect((await house.tasks()).filter(({ from }) => from === "main")).toHaveLength(25);
   });
 
+  test("whoever waited for a task that is no longer kept is told so", async () => {
+    house.does = ({ input, answers, results }) => (input === "go" ? (answers === 0 ? delegate("add") : results.join(" ")) : "two");
+    const { runId } = await house.send("go");
+    await house.take();
+    await house.take();
+    await place.tamper("delete from tasks");
+    await house.takeAll();
+    expect(await replyOf(runId)).toContain("no longer kept");
+  });
+
   test("a workflow whose task is no longer kept does not begin again", async () => {
     house.does = ({ input, answers }) =>
       input === "go" && answers === 0 ? { calls: [call("delegate_task", { workflow: [{ id: "only", goal: "x" }] })] } : "ok";
