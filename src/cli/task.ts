@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { TasksClient } from "../client/tasks.ts";
 import { isTaskOver, type Task, type TaskHit, type TaskRelay, type TaskStatus } from "../contract/tasks.ts";
 import { connectRunning } from "./connect.ts";
@@ -8,6 +9,9 @@ import { bold, type GlobalOptions, harmless, oneLine, paint, print, say } from "
 
 const MAX_AT_ONCE = 500;
 const SHORT = 60;
+/** As long as one request may wait. */
+const WAITED_AT_ONCE_MS = 60_000;
+const LOOK_MS = 1_000;
 
 interface Filter extends GlobalOptions {
   readonly agent?: string;
@@ -19,10 +23,10 @@ export async function listTasks({ agent, status, below, limit, ...options }: Fil
   const tasks = await clientFor(options);
   const wanted = limit ?? 50;
   const found: Task[] = [];
-  for (let before: string | undefined; found.length < wanted; ) {
+  for (let before: string | undefined; ; ) {
     const part = await tasks.list({ agent, status, below, before, limit: Math.min(MAX_AT_ONCE, wanted - found.length) });
     found.push(...part.tasks);
-    if (part.next === null) break;
+    if (part.next === null || found.length >= wanted) break;
     before = part.next;
   }
   if (options.json) print(JSON.stringify({ tasks: found }));
@@ -91,11 +95,18 @@ export async function openTask(
   { wait, ...options }: GlobalOptions & { readonly wait?: number },
 ): Promise<number> {
   const tasks = await clientFor(options);
-  const task = await tasks.open({ agent, goal, wait_ms: wait ?? 0 });
+  const until = Date.now() + (wait ?? 0);
+  let task = await tasks.open({ agent, goal, wait_ms: Math.min(wait ?? 0, WAITED_AT_ONCE_MS) });
+  while (!isTaskOver(task.status) && Date.now() < until) {
+    await sleep(Math.min(LOOK_MS, until - Date.now()));
+    task = await tasks.read(task.id);
+  }
+  if (wait !== undefined && !isTaskOver(task.status))
+    say(`${task.id} is ${task.status} after ${span(wait)}; guildhall task show tells what comes of it`);
   if (options.json) print(JSON.stringify(task));
   else if (wait === undefined || !isTaskOver(task.status)) print(task.id);
   else print(inWords(task, []));
-  return task.status === "failed" || task.status === "cancelled" ? 1 : 0;
+  return isTaskOver(task.status) && task.status !== "completed" ? 1 : 0;
 }
 
 export async function cancelTask(id: string, options: GlobalOptions): Promise<number> {

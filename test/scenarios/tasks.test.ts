@@ -56,8 +56,11 @@ describe.each(["SQLite", "PostgreSQL"])("tasks through a daemon on %s", (kind) =
     const shown = await home.run(["task", "show", id.slice(0, 18)]);
     expect(shown.stdout).toMatch(new RegExp(`^${id} coder completed after [\\s\\S]*Say something about otters`));
     expect(await home.run(["task", "show", "1zzz"])).toMatchObject({ code: 1, stderr: expect.stringContaining("request.not_found") });
-    const asked = await home.run(["task", "open", "coder", "Say", "something", "--wait", "20s", "--json"]);
+    const asked = await home.run(["task", "open", "coder", "Say", "something", "--wait", "2m", "--json"]);
     expect(JSON.parse(asked.stdout)).toMatchObject({ status: "completed", goal: "Say something" });
+    expect(await home.run(["task", "list", "--limit", "0"])).toMatchObject({ code: 2, stderr: expect.stringContaining("limit") });
+    const away = await home.run(["task", "open", "away", "wait", "--wait", "1s"]);
+    expect([away.code, away.stderr]).toEqual([0, expect.stringContaining(`${away.stdout.trim()} is queued`)]);
   });
 
   test("the same key is the same task, and what is cancelled stays so", async (context) => {
