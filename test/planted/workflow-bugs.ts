@@ -14,6 +14,14 @@ const REGISTRY = "src/records/pools/registry.ts";
 /** Steps that run twice, too early or on what is no longer so; memory that others see. */
 export const WORKFLOW_BUGS: readonly PlantedBug[] = [
   {
+    name: "the tasks of a cancelled workflow's steps stay open",
+    file: CHANGE,
+    from: "  for (const step of ended) await closeStepTask(parts, tx, step, error);\n",
+    to: "",
+    tests: ["test/models/workflows.model.test.ts"],
+    filter: "SQLite",
+  },
+  {
     name: "a step proposes what it could not write",
     file: "src/abilities/tools/coordination/agreement-tools.ts",
     from: "{ external, ...grantOf(context) }",
