@@ -21,11 +21,11 @@ import { definitionOf, startAgainIn } from "./start-step.ts";
 
 /** How the turn of a step has ended, beside what is known of every task. */
 export type StepRunEnd = TaskRunEnd & {
-  /** What it had read was changed: it is done again (`rerun`), or was let pass (`warn`). */
   /** Its run, where this transaction holds it already. */
   readonly going?: GoingWorkflow | undefined;
   /** Trying again cannot help. */
   readonly final?: boolean;
+  /** What it had read was changed: it is done again (`rerun`), or was let pass (`warn`). */
   readonly stale?: { readonly reads: readonly StaleNote[]; readonly again: boolean } | undefined;
 };
 
