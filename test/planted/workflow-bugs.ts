@@ -14,10 +14,10 @@ const REGISTRY = "src/records/pools/registry.ts";
 /** Steps that run twice, too early or on what is no longer so; memory that others see. */
 export const WORKFLOW_BUGS: readonly PlantedBug[] = [
   {
-    name: "the tasks of a cancelled workflow's steps stay open",
-    file: CHANGE,
-    from: "  for (const step of ended) await closeStepTask(parts, tx, step, error);\n",
-    to: "",
+    name: "a step that has ended counts as one that runs",
+    file: SETTLE,
+    from: "    await endStepIn(parts, tx, going, row.step, { ...over, told });\n    count(going, { active: -1 });\n",
+    to: "    await endStepIn(parts, tx, going, row.step, { ...over, told });\n",
     tests: ["test/models/workflows.model.test.ts"],
     filter: "SQLite",
   },
