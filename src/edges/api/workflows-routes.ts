@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { labelsOfAskerIn } from "../../acts/tasks/ask-for-task.ts";
 import type { TaskParts } from "../../acts/tasks/task-parts.ts";
 import { cancelWorkflowIn, pauseWorkflowIn, resumeWorkflowIn } from "../../acts/workflows/change-workflow.ts";
 import { rerunWorkflowIn } from "../../acts/workflows/rerun-workflow.ts";
@@ -77,7 +78,9 @@ function startRoutes({ tasks, reached }: WorkflowRouteParts, files: WorkflowFile
         await tasks.workflows.compile(start.definition);
         const started = await transact("start workflow", async (tx) => {
           await enterWaitingIn(tasks, tx, start);
-          const id = await startWorkflowIn(tasks, tx, { ...start, input: body.input, from: caller.name });
+          // What an agent has read from outside goes with what it starts.
+          const labels = await labelsOfAskerIn(tasks, tx, caller);
+          const id = await startWorkflowIn(tasks, tx, { ...start, input: body.input, from: caller.name, labels });
           return { status: 202 as const, body: { id } };
         });
         reached("workflow.started");
