@@ -95,17 +95,6 @@ describe.each(PLACES)("calls of a turn, on %s", (_name, makePlace) => {
     expect(await readCalls(store.read, runId)).toMatchObject([{ state: "done" }]);
   });
 
-  test("arguments nested without end are refused, and the turn goes on", async () => {
-    house.tools = [tool("file_read", "pure")];
-    const deep = `{"a":${"[".repeat(20_000)}${"]".repeat(20_000)}}`;
-    house.play = (_, count) => (count === 1 ? { calls: [{ id: "1", tool: "file_read", args: deep }] } : "as well");
-    const { runId } = await house.send("go");
-    await house.take();
-    expect(told()).toEqual([expect.stringContaining("nested deeper than")]);
-    expect(await runOf(runId)).toMatchObject({ status: "completed", reply: { text: "as well" } });
-    expect(done).toEqual([]);
-  });
-
   test("a refusal and how to do better are told as two sentences", async () => {
     house.play = (_request, count) => (count === 1 ? { calls: [call("file_raed")] } : "so be it");
     await house.send("go");

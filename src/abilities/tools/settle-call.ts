@@ -224,15 +224,7 @@ function contextOf(turn: TurnOfCalls, call: NewCall): CallContext {
     key,
     work: turn.journal.work,
     cause: turn.journal.cause,
-    caller: {
-      kind: "agent",
-      name: agent.id,
-      roles: agent.roles,
-      run: run.id,
-      step: task?.step ?? null,
-      call: key,
-      pool: task?.spec.scope?.pool,
-    },
+    caller: { kind: "agent", name: agent.id, roles: agent.roles, run: run.id, step: task?.step ?? null, call: key, pool: task?.spec.scope?.pool },
     progress: () => {},
   };
 }
@@ -259,18 +251,6 @@ function outcomeOf(failure: Failure): ToolOutcome {
   return { output: inWords(failure), failed: true };
 }
 
-/** What hashes, cleans and compares arguments goes down into them. */
-const DEEPEST = 200;
-
-function isTooDeep(value: unknown): boolean {
-  let level: unknown[] = [value];
-  for (let depth = 0; depth <= DEEPEST; depth++) {
-    level = level.flatMap((each) => (typeof each === "object" && each !== null ? Object.values(each) : []));
-    if (level.length === 0) return false;
-  }
-  return true;
-}
-
 type Arguments = { readonly value: unknown; readonly problem: string | null };
 
 /** Models write JSON, or something like it. Nothing at all means no arguments. */
@@ -278,7 +258,6 @@ function parsedArguments(text: string): Arguments {
   if (text.trim() === "") return { value: {}, problem: null };
   try {
     const value: unknown = JSON.parse(text);
-    if (isTooDeep(value)) return { value: {}, problem: `the arguments are nested deeper than ${DEEPEST}` };
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return { value, problem: null };
     return { value: {}, problem: "the arguments are not a JSON object" };
   } catch (error) {
