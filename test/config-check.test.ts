@@ -174,7 +174,7 @@ describe("config explain", () => {
   test.each([
     ["agents.codr.model", /did you mean "agents\.coder"/],
     ["agents.coder.modle", /did you mean "agents\.coder\.model"/],
-    ["severs", /did you mean "server"/],
+    ["srver", /did you mean "server"/],
     ["bindings.9.agent", /there is no key "bindings\.9"/],
     ["agents.__proto__", /there is no key/],
   ])("refuses what is no key: %s", (key, message) => {
@@ -207,6 +207,6 @@ describe("config schema", () => {
   test("says a word about keys", () => {
     const { properties } = configSchemaAsJson() as { properties: Record<string, { description?: string }> };
     expect(properties.model?.description).toMatch(/<provider>\/<model>/);
-    expect(JSON.stringify(properties.subagent)).toMatch(/Not read yet/);
+    expect(JSON.stringify(properties.channels)).toMatch(/Not read yet/);
   });
 });

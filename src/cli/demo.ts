@@ -154,7 +154,6 @@ class Demo {
   #next(run: WorkflowRun): string {
     const { bold } = this.#paint;
     const kept = [
-      [`export GUILDHALL_HOME=${this.#home}`, ""],
       [`guildhall workflow show ${run.id.slice(0, SHORT_ID)}`, "this run again"],
       [`guildhall workflow run ${DEMO_NAME} --input shop=bakery`, "another one"],
       ["guildhall start", "to look around in it"],
@@ -165,7 +164,9 @@ class Demo {
       ["guildhall chat", "talk to an agent"],
       ["guildhall --help", "everything else"],
     ];
-    return `\n${bold("Try next")}\n${table(commands.map(([command = "", does = ""]) => [`  ${command}`, does]))}\n`;
+    // A path is as long as it is: it has a line of its own.
+    const home = this.#options.keep ? `  export GUILDHALL_HOME=${this.#home}\n` : "";
+    return `\n${bold("Try next")}\n${home}${table(commands.map(([command = "", does = ""]) => [`  ${command}`, does]))}\n`;
   }
 }
 

@@ -10,8 +10,11 @@ import { PoolsClient } from "../client/pools.ts";
 import { ProposalsClient } from "../client/proposals.ts";
 import { RoutingClient } from "../client/routing.ts";
 import { RunsClient } from "../client/runs.ts";
+import { SchedulesClient } from "../client/schedules.ts";
 import { SessionsClient } from "../client/sessions.ts";
+import { TasksClient } from "../client/tasks.ts";
 import { UsageClient } from "../client/usage.ts";
+import { WorkflowsClient } from "../client/workflows.ts";
 
 /** The whole API of a daemon as functions, for one token. */
 export class GuildhallClient {
@@ -29,6 +32,9 @@ export class GuildhallClient {
   readonly runs: RunsClient;
   readonly usage: UsageClient;
   readonly guests: GuestsClient;
+  readonly workflows: WorkflowsClient;
+  readonly tasks: TasksClient;
+  readonly schedules: SchedulesClient;
 
   constructor(url: string, token: string) {
     const api = new ApiClient(url, token);
@@ -46,5 +52,8 @@ export class GuildhallClient {
     this.runs = new RunsClient(api);
     this.usage = new UsageClient(api);
     this.guests = new GuestsClient(api);
+    this.workflows = new WorkflowsClient(api);
+    this.tasks = new TasksClient(api);
+    this.schedules = new SchedulesClient(api);
   }
 }

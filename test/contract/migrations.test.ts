@@ -9,6 +9,8 @@ describe.each(PLACES)("migrations on %s", (_name, makePlace) => {
 
   beforeEach(() => {
     place = makePlace();
+    // Whoever asks for it first gets one in which there is nothing yet.
+    expect(place.location).not.toBe("");
   });
   afterEach(() => place.remove());
 
