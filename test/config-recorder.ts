@@ -6,7 +6,8 @@ import { roomOf } from "./architecture.ts";
 /** Rooms that are asked by others: what they read, their caller reads. So it is with where a shared path leads. */
 const ASKED_BY_OTHERS = ["contract", "kernel"];
 /** Files that carry values from the config to agents, show them or compare them: nothing acts on what they read. */
-const CARRYING = /^records\/agents\/(agent|agent-view|config-changes)\.ts$|^edges\/api\/serve\.ts$|^records\/sessions\/runs\.ts$|^settings\//;
+const CARRYING =
+  /^records\/agents\/(agent|agent-view|config-changes)\.ts$|^edges\/api\/serve\.ts$|^records\/sessions\/runs\.ts$|^settings\//;
 /** What is read of agents rather than of the config they were made from stands below this. */
 export const MADE_AGENT = "agent";
 /** Who reads for nobody. */

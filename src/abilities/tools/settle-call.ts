@@ -224,7 +224,15 @@ function contextOf(turn: TurnOfCalls, call: NewCall): CallContext {
     key,
     work: turn.journal.work,
     cause: turn.journal.cause,
-    caller: { kind: "agent", name: agent.id, roles: agent.roles, run: run.id, step: task?.step ?? null, call: key, pool: task?.spec.scope?.pool },
+    caller: {
+      kind: "agent",
+      name: agent.id,
+      roles: agent.roles,
+      run: run.id,
+      step: task?.step ?? null,
+      call: key,
+      pool: task?.spec.scope?.pool,
+    },
     progress: () => {},
   };
 }

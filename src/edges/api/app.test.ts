@@ -65,7 +65,13 @@ function appFor(host: string): Hono {
   const approvals = new Approvals(store, newId);
   const running = new TurnsHere();
   const tasks = { store, newId, agents, pools: new Pools(store), workflows: new KnownWorkflows() };
-  const accept = intake(store, agents, newId, noCrashPoints, { models: modelRegistry([offlineProvider]), approvals, running, tasks, delivers: () => true });
+  const accept = intake(store, agents, newId, noCrashPoints, {
+    models: modelRegistry([offlineProvider]),
+    approvals,
+    running,
+    tasks,
+    delivers: () => true,
+  });
   return createApp({
     store,
     log: quiet,
