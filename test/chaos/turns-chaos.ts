@@ -33,6 +33,8 @@ export interface TurnsOptions {
   readonly database: "sqlite" | "postgres";
   /** How often each point must be hit. */
   readonly hits: number;
+  /** Only these points; all unless given. */
+  readonly points?: readonly (typeof TURN_POINTS)[number][];
   readonly seed: number;
   readonly postgresUrl?: string;
   readonly progress: (line: string) => void;
@@ -54,16 +56,17 @@ export async function turnsChaos(options: TurnsOptions): Promise<TurnsReport> {
   const store = place ? `store: ${JSON.stringify(place.location)}\n` : "";
   writeFileSync(join(home, "guildhall.yaml"), `${store}agents: { main: { model: outside/model, tools: full } }\n`);
   const witness = await Witness.start();
-  const hits: Record<string, number> = Object.fromEntries(TURN_POINTS.map((point) => [point, 0]));
+  const points = options.points ?? TURN_POINTS;
+  const hits: Record<string, number> = Object.fromEntries(points.map((point) => [point, 0]));
   const random = seeded(options.seed);
   const sent = new Map<string, string>();
   const over = new Map<string, Run>();
   let life: DaemonLife | undefined;
   try {
-    const most = 3 * options.hits * TURN_POINTS.length;
-    for (let cycle = 0; TURN_POINTS.some((point) => (hits[point] as number) < options.hits); cycle++) {
+    const most = 3 * options.hits * points.length;
+    for (let cycle = 0; points.some((point) => (hits[point] as number) < options.hits); cycle++) {
       if (cycle >= most) throw new Error(`after ${most} lives some points are not reached: ${JSON.stringify(hits)}`);
-      const due = TURN_POINTS.filter((point) => (hits[point] as number) < options.hits);
+      const due = points.filter((point) => (hits[point] as number) < options.hits);
       const point = due[cycle % due.length] as string;
       const inside = !point.startsWith("outside");
       // A commit comes once per message, calls come several times: how many to let pass before the blow.
@@ -78,7 +81,7 @@ export async function turnsChaos(options: TurnsOptions): Promise<TurnsReport> {
       witness.onEffect = null;
       if (died) hits[point] = (hits[point] as number) + 1;
       else await life.kill();
-      if (cycle % 20 === 19) options.progress(`${cycle + 1} lives, ${TURN_POINTS.map((each) => hits[each]).join(" ")}`);
+      if (cycle % 20 === 19) options.progress(`${cycle + 1} lives, ${points.map((each) => hits[each]).join(" ")}`);
     }
     life = await DaemonLife.begin({ home, witness: witness.url, leaseMs: LEASE_MS, crash: null });
     over.clear();

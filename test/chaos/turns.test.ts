@@ -1,17 +1,20 @@
 import { expect, inject, test } from "vitest";
-import { turnsChaos } from "./turns-chaos.ts";
+import { TURN_POINTS, turnsChaos } from "./turns-chaos.ts";
+
+/** A dead daemon's work is found after its lease there, which takes a while; the long form kills at all of them. */
+const FEW = ["model.response.recorded", "tool.intended", "turn.committed", "outside: fire"] as const;
 
 /** The short form of `npm run chaos -- turns`. */
 test.each([
-  ["sqlite", 1],
-  ["postgres", 1],
+  ["sqlite", 1, TURN_POINTS],
+  ["postgres", 1, FEW],
 ] as const)(
   "W2 P7 on %s: killed %i times at every line of a turn, no answer is acted on twice, no unsafe call is repeated, every message is answered once",
   { timeout: 240_000 },
-  async (database, hits) => {
+  async (database, hits, points) => {
     const seed = Math.floor(Math.random() * 2 ** 31);
     console.log(`turns chaos on ${database}: seed ${seed}`);
-    const report = await turnsChaos({ database, hits, seed, postgresUrl: inject("postgresUrl"), progress: () => {} });
+    const report = await turnsChaos({ database, hits, points, seed, postgresUrl: inject("postgresUrl"), progress: () => {} });
     expect(report.problems, `seed ${seed}`).toEqual([]);
     expect(report.counts.answered).toBe(report.messages);
     expect(report.counts["fired once"]).toBeGreaterThan(0);

@@ -36,6 +36,8 @@ export interface WorkflowsOptions {
   /** How often each point must be hit, and how often it dies at random. */
   readonly hits: number;
   readonly randomly: number;
+  /** Only these points; all unless given. */
+  readonly points?: readonly (typeof WORKFLOW_POINTS)[number][];
   readonly seed: number;
   readonly postgresUrl?: string;
   readonly progress: (line: string) => void;
@@ -86,16 +88,17 @@ export async function workflowsChaos(options: WorkflowsOptions): Promise<Workflo
   const store = place ? `store: ${JSON.stringify(place.location)}\n` : "";
   writeFileSync(join(home, "guildhall.yaml"), `${store}model: outside/model\ntools: full\nagents: { main: {}, worker: {} }\n`);
   const witness = await Witness.start(play);
-  const hits: Record<string, number> = Object.fromEntries(WORKFLOW_POINTS.map((point) => [point, 0]));
+  const hits: Record<string, number> = Object.fromEntries((options.points ?? WORKFLOW_POINTS).map((point) => [point, 0]));
+  const points = options.points ?? WORKFLOW_POINTS;
   const wanted = (point: string): number => (point === "random" ? options.randomly : options.hits);
   const random = seeded(options.seed);
   const started = new Map<string, string>();
   let life: DaemonLife | undefined;
   try {
-    const most = 3 * WORKFLOW_POINTS.reduce((sum, point) => sum + wanted(point), 0);
-    for (let cycle = 0; WORKFLOW_POINTS.some((point) => (hits[point] as number) < wanted(point)); cycle++) {
+    const most = 3 * points.reduce((sum, point) => sum + wanted(point), 0);
+    for (let cycle = 0; points.some((point) => (hits[point] as number) < wanted(point)); cycle++) {
       if (cycle >= most) throw new Error(`after ${most} lives some points are not reached: ${JSON.stringify(hits)}`);
-      const due = WORKFLOW_POINTS.filter((point) => (hits[point] as number) < wanted(point));
+      const due = points.filter((point) => (hits[point] as number) < wanted(point));
       const point = due[cycle % due.length] as string;
       const inside = point !== "random" && !point.startsWith("outside");
       const hit = 1 + Math.floor(random() * (point === "workflow.started" ? AT_ONCE : AT_ONCE * FAN_OUT));
@@ -112,7 +115,7 @@ export async function workflowsChaos(options: WorkflowsOptions): Promise<Workflo
       witness.onEffect = null;
       if (died) hits[point] = (hits[point] as number) + 1;
       else await life.kill();
-      if (cycle % 20 === 19) options.progress(`${cycle + 1} lives, ${WORKFLOW_POINTS.map((each) => hits[each]).join(" ")}`);
+      if (cycle % 20 === 19) options.progress(`${cycle + 1} lives, ${points.map((each) => hits[each]).join(" ")}`);
     }
     life = await DaemonLife.begin({ home, witness: witness.url, leaseMs: LEASE_MS, crash: null });
     const runs = await finish(life, started);

@@ -5,7 +5,7 @@ import { SEED } from "./seed.ts";
 import { WorkflowStorm } from "./workflow-storm.ts";
 
 /** How many storms, and how many things happen in each of them. By hand: more of both. */
-const STORMS = { sqlitePlace: 8, postgresPlace: 3 };
+const STORMS = { sqlitePlace: 6, postgresPlace: 2 };
 const HAPPENINGS = 40;
 
 describe.each(PLACES)("workflows on %s, whatever happens to them", (_name, makePlace) => {

@@ -32,7 +32,8 @@ const slow = defineTool({
   parameters: z.object({ thing: z.string() }),
   effect: "unsafe",
   run: async (_args, { progress }) => {
-    progress("dialling\nringing");
+    // The last letter of it could be the first of a secret, and would be held back.
+    progress("dialling\nringing!");
     await new Promise<void>((resolve) => {
       released = resolve;
     });
@@ -252,7 +253,7 @@ test.skipIf(withoutTerminal)(
     screen.type("how many apples?\r");
     await screen.shows(/Let me see\.[\s\S]*· stock_count apples {2}\d+ ms[\s\S]*Seven apples\./);
     screen.type("order some\r");
-    await screen.shows(/· stock_order ringing/);
+    await screen.shows(/· stock_order ringing!/);
     screen.type("\x03");
     await screen.shows(/\(stopped\)/);
     model.play(["Still here."]);

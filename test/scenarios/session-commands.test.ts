@@ -17,7 +17,8 @@ function homeOn(kind: string, { onTestFinished }: TestContext): Home {
 }
 
 /** A real process, a real database, and the commands as people type them. */
-describe.each(["SQLite", "PostgreSQL"])("commands through a daemon on %s", (kind) => {
+// What commands do to records is shown on both databases by test/contract/commands.test.ts; here it is the way through a daemon.
+describe.each(["SQLite"])("commands through a daemon on %s", (kind) => {
   test("every command of the registry is answered on a terminal, and none reaches the model", async (context) => {
     const { expect } = context;
     const home = homeOn(kind, context);
