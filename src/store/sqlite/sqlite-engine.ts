@@ -118,8 +118,8 @@ export class SqliteEngine implements Engine {
   }
 
   /**
-   * In the middle of a batch the writer sees rows that are not committed yet: then a reader of its own is asked. It must forget its pages at
-   * every commit; the writer still has them, and answers in a third of the time.
+   * In the middle of a batch the writer sees rows that are not committed yet: then a reader of its own is asked, which must forget its pages at
+   * every commit; the writer still has them.
    */
   async #read<T>(strings: TemplateStringsArray, read: (reader: Connection) => T): Promise<T> {
     if (++this.#readsSinceYield > READS_BEFORE_YIELD) await this.#letOthersRun();
