@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { openStore } from "../src/store/store.ts";
+import { buildForTests } from "./launcher.ts";
 import { startPostgres } from "./postgres-server.ts";
 
 declare module "vitest" {
@@ -8,14 +12,19 @@ declare module "vitest" {
     postgresUrl: string;
     /** A database that has been migrated, to be copied. */
     postgresTemplate: string;
+    /** What makes a used copy of it what it was. */
+    postgresReset: string;
+    /** A file that was migrated, to be copied. */
+    sqliteTemplate: string;
   }
 }
 
 /** Nothing of it needs to outlive the machine: a crash of the server loses nothing that was written all the same. */
 const FORGETFUL = { fsync: "off", full_page_writes: "off", max_wal_size: "'4GB'" };
 
-/** One PostgreSQL for all contract tests; each store in it has a database or a schema of its own. */
+/** One PostgreSQL for all contract tests; each store in it has a database or a schema of its own. One built program for all scenarios. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const removeBuilt = buildForTests();
   const given = process.env.GUILDHALL_TEST_POSTGRES;
   const server = given ? { url: given, remove: async () => {} } : await startPostgres(FORGETFUL);
   project.provide("postgresUrl", server.url);
@@ -26,15 +35,42 @@ export default async function setup(project: TestProject): Promise<() => Promise
   url.searchParams.set("schema", "guildhall");
   await (await openStore(url.toString())).close();
   project.provide("postgresTemplate", template);
+  project.provide("postgresReset", await resetOf(url));
+  const folder = mkdtempSync(join(tmpdir(), "guildhall-template-"));
+  const file = join(folder, "state.db");
+  await (await openStore(`sqlite:${file}`)).close();
+  project.provide("sqliteTemplate", file);
   return async () => {
+    rmSync(folder, { recursive: true, force: true });
+    const left = await administer(server.url, `select datname from pg_database where datname like 'test\\_${process.pid}\\_%'`);
+    for (const { datname } of left) await administer(server.url, `drop database "${datname}" with (force)`);
     await administer(server.url, `drop database ${template} with (force)`);
     await server.remove();
+    removeBuilt();
   };
 }
 
-async function administer(server: string, statement: string): Promise<void> {
+/** Emptying tables one by one takes a few milliseconds; truncating them would make a file for each and its indexes. */
+async function resetOf(template: URL): Promise<string> {
+  const bare = new URL(template);
+  bare.searchParams.delete("schema");
+  const tables = await administer(
+    bare.toString(),
+    "select tablename as name from pg_tables where schemaname = 'guildhall' and tablename <> 'migrations'",
+  );
+  const sequences = await administer(bare.toString(), "select sequencename as name from pg_sequences where schemaname = 'guildhall'");
+  return [
+    ...tables.map(({ name }) => `delete from "${name}"`),
+    ...sequences.map(
+      ({ name }) => `select setval('"${name}"', (select start_value from pg_sequences where sequencename = '${name}'), false)`,
+    ),
+  ].join("; ");
+}
+
+async function administer(server: string, statement: string): Promise<Record<string, string>[]> {
   const client = new pg.Client(server);
   await client.connect();
-  await client.query(statement);
+  const { rows } = await client.query(statement);
   await client.end();
+  return rows;
 }

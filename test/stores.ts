@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -30,6 +30,7 @@ export function sqlitePlace(): StorePlace {
     kind: "sqlite",
     location: `sqlite:${path}`,
     open: async (options) => {
+      if (!existsSync(path)) copyFileSync(inject("sqliteTemplate"), path);
       const store = await openStore(`sqlite:${path}`, { clock, ...options });
       opened.push(store);
       return store;
@@ -56,26 +57,42 @@ export function sqlitePlace(): StorePlace {
 /** In every database that is copied from the template (global-setup.ts). */
 const TEMPLATE_SCHEMA = "guildhall";
 
+/** Databases that were used and hold again what the template holds. */
+const free: string[] = [];
+/** What a test may have done to a database so that the next one would notice. */
+const CHANGES_SCHEMA = /\b(create|alter|drop|truncate|grant|revoke)\b/i;
+
 /**
- * What is opened first is a copy of a database that was migrated once, which takes a tenth of the time. Whoever asks for the location first, or
- * brings a server of his own, gets a schema in which there is nothing yet.
+ * What is opened first is a copy of a database that was migrated once, which takes a tenth of the time; or such a copy that another test has
+ * done with, which takes a third of that. Whoever asks for the location first, or brings a server of his own, gets a schema in which there is
+ * nothing yet.
  */
 export function postgresPlace(server?: string): StorePlace {
   const name = `test_${process.pid}_${Math.floor(Math.random() * 1e9)}_${schemas++}`;
   const empty = new URL(server ?? inject("postgresUrl"));
   empty.searchParams.set("schema", name);
-  const copy = new URL(empty);
-  copy.pathname = `/${name}`;
-  copy.searchParams.set("schema", TEMPLATE_SCHEMA);
   let url = server === undefined ? undefined : empty;
-  let made: Promise<unknown> | undefined;
+  let copy: { readonly database: string; readonly made: Promise<unknown> } | undefined;
+  let isSpoiled = false;
   let offset = 0;
   const opened: Store[] = [];
   const asAdministrator = (statement: string) => query(server ?? inject("postgresUrl"), statement);
+  const makeCopy = (): NonNullable<typeof copy> => {
+    const used = free.pop();
+    if (used !== undefined) return { database: used, made: Promise.resolve() };
+    return {
+      database: name,
+      made: asAdministrator(`create database "${name}" template "${inject("postgresTemplate")}" strategy file_copy`),
+    };
+  };
   const chosen = async (): Promise<URL> => {
-    url ??= copy;
-    if (url === copy) made ??= asAdministrator(`create database "${name}" template "${inject("postgresTemplate")}" strategy file_copy`);
-    await made;
+    if (!url) {
+      copy = makeCopy();
+      url = new URL(empty);
+      url.pathname = `/${copy.database}`;
+      url.searchParams.set("schema", TEMPLATE_SCHEMA);
+    }
+    await copy?.made;
     return url;
   };
   const tamper = async (statement: string): Promise<Record<string, unknown>[]> => {
@@ -84,6 +101,9 @@ export function postgresPlace(server?: string): StorePlace {
     bare.searchParams.delete("schema");
     return query(bare.toString(), statement, at.searchParams.get("schema") as string);
   };
+  const setClock = (ms: number) =>
+    tamper(`create or replace function now_ms() returns bigint language sql volatile parallel safe
+      as $$ select floor(date_part('epoch', clock_timestamp()) * 1000)::bigint${ms === 0 ? "" : ` + ${ms}`} $$`);
   return {
     kind: "postgres",
     get location() {
@@ -97,14 +117,25 @@ export function postgresPlace(server?: string): StorePlace {
     },
     elapse: async (ms) => {
       offset += ms;
-      await tamper(`create or replace function now_ms() returns bigint language sql volatile parallel safe
-        as $$ select floor(date_part('epoch', clock_timestamp()) * 1000)::bigint + ${offset} $$`);
+      await setClock(offset);
     },
-    tamper,
+    tamper: (statement) => {
+      isSpoiled ||= CHANGES_SCHEMA.test(statement);
+      return tamper(statement);
+    },
     remove: async () => {
-      for (const store of opened) await store.close().catch(() => {});
-      if (url === copy) await asAdministrator(`drop database if exists "${name}" with (force)`);
-      else await asAdministrator(`drop schema if exists "${name}" cascade; drop schema if exists "${name}_restoring" cascade`);
+      let isClosed = true;
+      for (const store of opened)
+        await store.close().catch(() => {
+          isClosed = false;
+        });
+      if (!copy) {
+        await asAdministrator(`drop schema if exists "${name}" cascade; drop schema if exists "${name}_restoring" cascade`);
+      } else if (isClosed && !isSpoiled) {
+        if (offset !== 0) await setClock(0);
+        await tamper(inject("postgresReset"));
+        free.push(copy.database);
+      } else await asAdministrator(`drop database if exists "${copy.database}" with (force)`);
     },
   };
 }
@@ -124,3 +155,9 @@ export const PLACES = [
   ["SQLite", sqlitePlace],
   ["PostgreSQL", postgresPlace],
 ] as const;
+
+/**
+ * What whole daemons are tested on where the contract tests have tried the same acts on both databases: the second one only when all
+ * that there is is asked for (`npm run test:all`).
+ */
+export const DAEMON_DATABASES = process.env.GUILDHALL_TEST_ALL ? ["SQLite", "PostgreSQL"] : ["SQLite"];

@@ -7,7 +7,8 @@ import { rolldown } from "rolldown";
 import { buildTypes } from "./build-types.mjs";
 
 const PACKAGE = dirname(dirname(fileURLToPath(import.meta.url)));
-const dist = resolve(process.argv[2] ?? join(PACKAGE, "dist"));
+const [folder, only] = process.argv.slice(2);
+const dist = resolve(folder ?? join(PACKAGE, "dist"));
 // Not inside: it looks for an optional native part of itself when it is loaded.
 const external = [/^node:/, "pg"];
 
@@ -36,7 +37,7 @@ const { output } = await bundle.write({
 });
 await bundle.close();
 
-buildTypes(join(dist, "types"));
+if (only !== "--no-types") buildTypes(join(dist, "types"));
 
 const inside = new Map();
 for (const chunk of output) for (const module of chunk.moduleIds ?? []) addPackageOf(module);

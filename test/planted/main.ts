@@ -9,7 +9,7 @@ import { BUGS, type PlantedBug } from "./bugs.ts";
  * `npm run planted`, or `npm run planted -- WORD` for the bugs whose name contains it.
  */
 const root = new URL("../..", import.meta.url).pathname;
-const COPIED = ["bin", "docs", "src", "test", "package.json", "tsconfig.json", "vitest.config.ts"];
+const COPIED = ["bin", "docs", "src", "test", "tools", "package.json", "tsconfig.json", "vitest.config.ts"];
 
 interface Result {
   readonly caught: boolean;

@@ -3,9 +3,9 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
+import { LAUNCHER } from "../launcher.ts";
 import { Agent } from "./mcp-clients.ts";
 
-const LAUNCHER = new URL("../../bin/guildhall.js", import.meta.url).pathname;
 const [home = "", cwd = "", ...name] = process.argv.slice(2);
 const agent = await Agent.stdio(home, cwd, { args: name.flatMap((one) => ["--name", one]) });
 

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, type TestContext, test } from "vitest";
 import type { AgentView, ConfigRevisionList } from "../../src/contract/agents.ts";
-import { postgresPlace } from "../stores.ts";
+import { DAEMON_DATABASES, postgresPlace } from "../stores.ts";
 import { Home, type RunningDaemon } from "./guildhall.ts";
 
 const SOON = { timeout: 15_000, interval: 50 };
 
 /** Agents as tenants of a real daemon, on a real database: what is written in the config is what happens. */
-describe.each(["SQLite", "PostgreSQL"])("agents on %s", (kind) => {
+describe.each(DAEMON_DATABASES)("agents on %s", (kind) => {
   function tenant(config: string, { onTestFinished }: TestContext): { home: Home; write(text: string): void } {
     const place = kind === "PostgreSQL" ? postgresPlace() : undefined;
     const head = place ? `store: ${place.location}\n` : "";

@@ -1,24 +1,12 @@
-import { execFileSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { buildPackage } from "../launcher.ts";
 import { Home } from "./guildhall.ts";
 
-const CHECKOUT = new URL("../..", import.meta.url).pathname;
-
-/** What `npm publish` would send, with nothing of the source beside it. */
-function built(): string {
-  const folder = mkdtempSync(join(tmpdir(), "guildhall-package-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  execFileSync(process.execPath, [join(CHECKOUT, "tools/build.mjs"), join(folder, "dist")]);
-  for (const file of ["bin", "package.json"]) cpSync(join(CHECKOUT, file), join(folder, file), { recursive: true });
-  symlinkSync(join(CHECKOUT, "node_modules"), join(folder, "node_modules"));
-  return folder;
-}
-
 test("the built package answers, takes up a large config in a process of its own, and carries the licences of what it contains", async () => {
-  const folder = built();
+  const folder = buildPackage();
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const home = new Home("agents: { main: { default: true } }\n", join(folder, "bin/guildhall.js"));
   onTestFinished(() => home.remove());
   const answer = await home.run(["chat", "-m", "hello"]);

@@ -1,7 +1,7 @@
 import { describe, type TestContext, test } from "vitest";
 import type { Task, TaskList } from "../../src/contract/tasks.ts";
 import { type ModelServer, modelServer, type ScriptedReply, type SeenRequest } from "../model-server.ts";
-import { postgresPlace } from "../stores.ts";
+import { DAEMON_DATABASES, postgresPlace } from "../stores.ts";
 import { Home, type RunningDaemon } from "./guildhall.ts";
 
 interface Played {
@@ -65,7 +65,7 @@ async function tasksOf(daemon: RunningDaemon): Promise<Task[]> {
 }
 
 /** Real processes, a real database, a model over HTTP. */
-describe.each(["SQLite", "PostgreSQL"])("delegation through a daemon on %s", (kind) => {
+describe.each(DAEMON_DATABASES)("delegation through a daemon on %s", (kind) => {
   test("a turn asks an agent and two children side by side, and answers with what came of them", async (context) => {
     const { expect } = context;
     const { home, server } = await houseOn(kind, context);

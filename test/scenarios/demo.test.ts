@@ -4,10 +4,10 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test, vi } from "vitest";
+import { LAUNCHER } from "../launcher.ts";
 import { Home } from "./guildhall.ts";
 
 /** Nothing of the machine is used: no home, no key, no network beyond this process. */
-const LAUNCHER = new URL("../../bin/guildhall.js", import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), "guildhall-demo-test-"));
 const home = new Home();
 afterAll(async () => {

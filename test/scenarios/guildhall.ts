@@ -6,8 +6,8 @@ import { createInterface } from "node:readline";
 import { readServerSentEvents } from "../../src/client/server-sent-events.ts";
 import type { LedgerEvent } from "../../src/contract/events.ts";
 import type { Admission, NewMessage, Run } from "../../src/contract/wire.ts";
+import { LAUNCHER } from "../launcher.ts";
 
-const LAUNCHER = new URL("../../bin/guildhall.js", import.meta.url).pathname;
 const CRASHING = new URL("./crashing-daemon.ts", import.meta.url).pathname;
 const START_MS = 20_000;
 

@@ -6,10 +6,9 @@ import { defineTool } from "../../src/abilities/tools/tool.ts";
 import type { OpenRuns, RunSteps } from "../../src/contract/runs.ts";
 import type { Run } from "../../src/contract/wire.ts";
 import { type Daemon, startDaemon } from "../../src/daemon/daemon.ts";
+import { LAUNCHER } from "../launcher.ts";
 import { type ModelServer, modelServer } from "../model-server.ts";
 import { Home } from "./guildhall.ts";
-
-const LAUNCHER = new URL("../../bin/guildhall.js", import.meta.url).pathname;
 
 /** Of util-linux; where it is missing there is no pseudo-terminal to be had without a dependency. */
 const withoutTerminal = spawnSync("script", ["--version"]).status !== 0;

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { type CallToolResult, Client, type ClientOptions, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { encodeWorkspace, WORKSPACE_HEADER, type Workspace } from "../../src/contract/workspace.ts";
+import { LAUNCHER } from "../launcher.ts";
 import type { RunningDaemon } from "./guildhall.ts";
 
 const DOCS = new URL("../../docs/mcp.md", import.meta.url).pathname;
-const LAUNCHER = new URL("../../bin/guildhall.js", import.meta.url).pathname;
 
 /** The snippet of the docs that a repository shares, as an MCP client runs it. */
 export function snippet(home: string, args: readonly string[] = []): { command: string; args: string[]; env: Record<string, string> } {

@@ -1,6 +1,6 @@
 import { describe, type ExpectStatic, type TestContext, test } from "vitest";
 import type { LedgerEvent } from "../../src/contract/events.ts";
-import { postgresPlace } from "../stores.ts";
+import { DAEMON_DATABASES, postgresPlace } from "../stores.ts";
 import { Home, type RunningDaemon } from "./guildhall.ts";
 
 const CONFIG = "owners: [telegram:7]\nagents:\n  main: {default: true}\n  coder: {}\n";
@@ -18,7 +18,7 @@ function homeOn(kind: string, { onTestFinished }: TestContext): Home {
 
 /** A real process, a real database, and the commands as people type them. */
 // What commands do to records is shown on both databases by test/contract/commands.test.ts; here it is the way through a daemon.
-describe.each(["SQLite"])("commands through a daemon on %s", (kind) => {
+describe.each(DAEMON_DATABASES)("commands through a daemon on %s", (kind) => {
   test("every command of the registry is answered on a terminal, and none reaches the model", async (context) => {
     const { expect } = context;
     const home = homeOn(kind, context);

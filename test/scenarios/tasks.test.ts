@@ -1,6 +1,6 @@
 import { describe, type TestContext, test } from "vitest";
 import type { Task, TaskHit, TaskList } from "../../src/contract/tasks.ts";
-import { postgresPlace } from "../stores.ts";
+import { DAEMON_DATABASES, postgresPlace } from "../stores.ts";
 import { Home, type RunningDaemon } from "./guildhall.ts";
 import { Agent } from "./mcp-clients.ts";
 
@@ -27,7 +27,7 @@ async function tokenOf(daemon: RunningDaemon, scope: string): Promise<Record<str
 }
 
 /** A real process, a real database, the offline model. */
-describe.each(["SQLite", "PostgreSQL"])("tasks through a daemon on %s", (kind) => {
+describe.each(DAEMON_DATABASES)("tasks through a daemon on %s", (kind) => {
   test("are given over HTTP, waited for, found, and told on the command line", async (context) => {
     const { expect } = context;
     const home = homeOn(kind, context);
