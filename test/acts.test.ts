@@ -2,10 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { admitMessage } from "../src/acts/admit-message.ts";
 import { beginTurn } from "../src/acts/begin-turn.ts";
 import { failDeadTurn, failTurn } from "../src/acts/fail-turn.ts";
-import { abandonDelivery, markSent } from "../src/acts/settle-delivery.ts";
+import { abandonDelivery, endDelivery } from "../src/acts/settle-delivery.ts";
 import { DELIVERY_WORK, type DeliveryPayload, TURN_WORK } from "../src/acts/work-kinds.ts";
 import { configSchema } from "../src/contract/config.ts";
 import type { Admission } from "../src/contract/wire.ts";
@@ -14,7 +13,6 @@ import { Router } from "../src/deciders/routing/router.ts";
 import { routingOfConfig } from "../src/deciders/routing/routing-of.ts";
 import { sessionKey } from "../src/deciders/routing/session-key.ts";
 import { systemClock } from "../src/kernel/clock.ts";
-import { noCrashPoints } from "../src/kernel/crash-points.ts";
 import { Failure } from "../src/kernel/failure.ts";
 import { idSource } from "../src/kernel/ids.ts";
 import type { ModelUsage } from "../src/kernel/model.ts";
@@ -24,6 +22,7 @@ import { type RunInput, readRun, readRunInput } from "../src/records/sessions/ru
 import { readTranscript } from "../src/records/sessions/transcript.ts";
 import { openStore, type Store } from "../src/store/store.ts";
 import type { ClaimedWork } from "../src/store/work-queue.ts";
+import { admitMessage } from "./admit-message.ts";
 import { commitAnswer } from "./commit-answer.ts";
 import { taskParts } from "./task-parts.ts";
 
@@ -44,7 +43,7 @@ async function admit(peer: string, externalId = `m${messages++}`, unrouted: "def
   const address: Address = { platform: "test", account: "default", guild: null, chat: peer, topic: null, chatType: "dm", peer, roles: [] };
   const decision = new Router(routingOfConfig(configSchema.parse({ unrouted }))).route(address);
   const key = decision.agent === null ? null : sessionKey(decision.agent, address);
-  return admitMessage(store, newId, noCrashPoints, { externalId, address, text: "hello", decision, sessionKey: key });
+  return admitMessage(store, newId, { externalId, address, text: "hello", decision, sessionKey: key });
 }
 
 async function claim(kind: string, ttlMs = 60_000): Promise<ClaimedWork> {
@@ -79,7 +78,7 @@ test("a message becomes a run and a row of work, and its reply an outbox row tha
   const delivery = await claim(DELIVERY_WORK);
   const payload = delivery.payload as DeliveryPayload;
   expect(await readReply(store.read, payload.replyId)).toMatchObject({ state: "pending", text: "hi" });
-  await markSent(store, delivery, payload, "test");
+  await endDelivery(store, delivery, payload, { state: "sent", ids: ["1"], problem: null });
   expect(await readReply(store.read, payload.replyId)).toMatchObject({ state: "sent" });
   expect(await eventsOf(run.id)).toEqual([
     "message.admitted",
@@ -109,7 +108,7 @@ test("the run keeps the whole decision; the event of it says who, by which rule 
   ];
   const decision = new Router(routingOfConfig(configSchema.parse({ bindings }))).explain(address, 1);
   const key = sessionKey("main", address);
-  const { runId } = await admitMessage(store, newId, noCrashPoints, {
+  const { runId } = await admitMessage(store, newId, {
     externalId: "told",
     address,
     text: "hello",

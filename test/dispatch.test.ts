@@ -5,19 +5,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { modelRegistry } from "../src/abilities/models/model-registry.ts";
 import { offlineProvider } from "../src/abilities/models/offline-model.ts";
-import { admitMessage } from "../src/acts/admit-message.ts";
 import { restartTurns } from "../src/acts/restart-turns.ts";
-import { DELIVERY_WORK, TURN_WORK } from "../src/acts/work-kinds.ts";
+import { TURN_WORK } from "../src/acts/work-kinds.ts";
 import { configSchema } from "../src/contract/config.ts";
 import type { Address } from "../src/deciders/routing/address.ts";
 import { routeNamed } from "../src/deciders/routing/route.ts";
 import { sessionKey } from "../src/deciders/routing/session-key.ts";
-import { deliverReply } from "../src/drivers/dispatch/deliver-reply.ts";
 import { Dispatcher, type Handler } from "../src/drivers/dispatch/dispatcher.ts";
 import { takeTurn } from "../src/drivers/dispatch/take-turn.ts";
 import { Upkeep } from "../src/drivers/dispatch/upkeep.ts";
 import { systemClock } from "../src/kernel/clock.ts";
-import { noCrashPoints } from "../src/kernel/crash-points.ts";
+
 import { idSource } from "../src/kernel/ids.ts";
 import type { Log } from "../src/kernel/log.ts";
 import { type Model, type ModelRequest, wordsOf } from "../src/kernel/model.ts";
@@ -26,6 +24,7 @@ import { AgentRegistry } from "../src/records/agents/registry.ts";
 import { revisionWithoutFile } from "../src/records/agents/revision.ts";
 import { readRun } from "../src/records/sessions/runs.ts";
 import { openStore, type Store } from "../src/store/store.ts";
+import { admitMessage } from "./admit-message.ts";
 import { taskParts } from "./task-parts.ts";
 import { turnParts } from "./turn-parts.ts";
 
@@ -60,8 +59,8 @@ const config = configSchema.parse({
 function dispatcher(model: Model, options: { limit?: number; leaseMs?: number; turnMs?: number; agents?: AgentRegistry } = {}): Dispatcher {
   const models = modelRegistry([offlineProvider, { name: "test", model: () => model, models: () => [] }]);
   const agents = options.agents ?? new AgentRegistry(revisionWithoutFile(config));
-  const turn = takeTurn({ ...turnParts(store, newId, folder), agents, models, turnMs: options.turnMs ?? 60_000 });
-  return withHandlers({ [TURN_WORK]: turn, [DELIVERY_WORK]: deliverReply(store) }, options);
+  const turn = takeTurn({ ...turnParts(store, newId, folder), delivers: () => false, agents, models, turnMs: options.turnMs ?? 60_000 });
+  return withHandlers({ [TURN_WORK]: turn }, options);
 }
 
 function withHandlers(handlers: Record<string, Handler>, options: { limit?: number; leaseMs?: number } = {}): Dispatcher {
@@ -80,7 +79,7 @@ async function send(agent: string, peer: string, text: string): Promise<string> 
   const address: Address = { platform: "test", account: "default", guild: null, chat: peer, topic: null, chatType: "dm", peer, roles: [] };
   const decision = routeNamed(config.agents, agent);
   const message = { externalId: `m${messages++}`, address, text, decision, sessionKey: sessionKey(agent, address) };
-  return (await admitMessage(store, newId, noCrashPoints, message)).runId;
+  return (await admitMessage(store, newId, message)).runId;
 }
 
 const statusOf = async (runId: string) => (await readRun(store.read, runId))?.status;

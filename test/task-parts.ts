@@ -14,5 +14,5 @@ const NO_AGENTS: TaskParts["agents"] = {
 
 /** For turns that are nobody's task, unless the test gives agents. */
 export function taskParts(store: Store, newId: NewId = idSource(systemClock, systemRandom), agents = NO_AGENTS): TaskParts {
-  return { store, newId, agents, pools: new Pools(store), workflows: new KnownWorkflows() };
+  return { store, newId, delivers: () => false, agents, pools: new Pools(store), workflows: new KnownWorkflows() };
 }

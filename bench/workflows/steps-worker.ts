@@ -39,7 +39,7 @@ await serve<OwnStepsTask, StepsResult>(async (task) => {
   const folder = mkdtempSync(join(task.folder, "guildhall-"));
   const store = await openStore(`sqlite:${join(folder, "state.db")}`);
   const agents = new AgentRegistry(revisionWithoutFile(configSchema.parse({ model: "bench/instant", agents: { main: {} } })));
-  const parts: TaskParts = { store, newId, agents, pools: new Pools(store), workflows: new KnownWorkflows() };
+  const parts: TaskParts = { store, newId, agents, pools: new Pools(store), workflows: new KnownWorkflows(), delivers: () => false };
   const handler = task.turns ? wholeTurns(parts, agents, folder) : engineAlone(parts);
   const dispatcher = new Dispatcher({
     queue: store.queue,

@@ -1,9 +1,9 @@
 import type { Admission } from "../contract/wire.ts";
 import type { Address } from "../deciders/routing/address.ts";
 import type { RouteDecision } from "../deciders/routing/route.ts";
-import type { ReachedPoint } from "../kernel/crash-points.ts";
-import type { NewId } from "../kernel/ids.ts";
+import { isFailure } from "../kernel/failure.ts";
 import { enterInbox } from "../records/sessions/inbox.ts";
+import type { Origin } from "../records/sessions/origin.ts";
 import { addRun, type RunError, type RunRequest, readRun } from "../records/sessions/runs.ts";
 import { enterSession } from "../records/sessions/session-state.ts";
 import { refuseLongName } from "../records/sessions/transcript.ts";
@@ -26,7 +26,10 @@ export interface MessageToAdmit {
   /** Why this agent takes no messages; null: it does. */
   refusalBy?(agent: string): RunError | null;
   /** Throws when too much waits already; asked of messages that are new. */
-  refuseWhenFull?(tx: Tx, agent: string): Promise<void>;
+  refuseWhenFull?(tx: Tx, agent: string, sessionKey: string): Promise<void>;
+  /** Nobody is there who could send it again: where too much waits already, it is kept as refused. */
+  readonly keepsRefused?: boolean;
+  readonly origin?: Origin;
   /** The agent's share where agents wait for each other; absent: one. */
   weightOf?(agent: string): number;
 }
@@ -35,25 +38,25 @@ export interface MessageToAdmit {
  * Stores a message, the decision about it and the work it causes, all or nothing. The same message again changes nothing and
  * answers with the first one's run.
  */
-export async function admitMessage(store: Store, newId: NewId, reached: ReachedPoint, message: MessageToAdmit): Promise<Admission> {
-  const runId = newId();
-  const admission = await store.transact(
-    "admit message",
-    async (tx): Promise<Admission> => {
-      const { platform, account } = message.address;
-      const owner = await enterInbox(tx, { platform, account, externalId: message.externalId }, runId);
-      if (owner !== runId) return firstAdmission(tx, owner);
-      const wanted = await placeMessage(tx, message, message.targets ?? null);
-      const refusal = refusalOf(message, wanted);
-      const placed = refusal ? { ...wanted, sessionKey: null } : wanted;
-      if (!refusal) await message.refuseWhenFull?.(tx, placed.decision.agent as string);
-      await admit(store, tx, runId, message, placed, refusal);
-      return { runId, agent: placed.decision.agent, sessionKey: placed.sessionKey, duplicate: false };
-    },
-    "locked",
-  );
-  if (!admission.duplicate) reached("message.admitted");
-  return admission;
+export async function admitMessageIn(store: Store, tx: Tx, runId: string, message: MessageToAdmit): Promise<Admission> {
+  const { platform, account } = message.address;
+  const owner = await enterInbox(tx, { platform, account, externalId: message.externalId }, runId);
+  if (owner !== runId) return firstAdmission(tx, owner);
+  const wanted = await placeMessage(tx, message, message.targets ?? null);
+  const refusal = refusalOf(message, wanted) ?? (await fullness(tx, message, wanted));
+  const placed = refusal ? { ...wanted, sessionKey: null } : wanted;
+  await admit(store, tx, runId, message, placed, refusal);
+  return { runId, agent: placed.decision.agent, sessionKey: placed.sessionKey, duplicate: false };
+}
+
+async function fullness(tx: Tx, message: MessageToAdmit, { decision, sessionKey }: Placed): Promise<RunError | null> {
+  try {
+    await message.refuseWhenFull?.(tx, decision.agent as string, sessionKey as string);
+    return null;
+  } catch (error) {
+    if (!message.keepsRefused || !isFailure(error, "request.busy")) throw error;
+    return { code: error.code, message: error.message };
+  }
 }
 
 /** How a message that has come before was taken then. */
@@ -80,7 +83,7 @@ async function admit(
   const { request } = message;
   const epoch = await admittedTo(tx, placed, message);
   const run = { id: runId, agent: decision.agent, sessionKey, address, input: message.text, decision, refusal, epoch };
-  await addRun(tx, request ? { ...run, request } : run);
+  await addRun(tx, { ...run, ...(request ? { request } : {}), ...(message.origin ? { origin: message.origin } : {}) });
   const decided = await tellAdmission(store, tx, runId, message, placed);
   if (sessionKey === null) {
     const subject = ["run", runId];

@@ -1,5 +1,4 @@
 import type { Admission } from "../contract/wire.ts";
-import type { ReachedPoint } from "../kernel/crash-points.ts";
 import { enterInbox } from "../records/sessions/inbox.ts";
 import { addAnsweredRun, type RunError } from "../records/sessions/runs.ts";
 import { readSessionState } from "../records/sessions/session-state.ts";
@@ -30,29 +29,21 @@ export interface CommandMessage extends MessageToAdmit {
  * nothing. No model sees it, and it is no part of what was said. Its run is kept under the agent that has the conversation afterwards.
  * Answers also the runs that were ended, for whoever can make them end sooner.
  */
-export async function answerCommand(
+export async function answerCommandIn(
   parts: ReplyParts,
-  reached: ReachedPoint,
+  tx: Tx,
+  runId: string,
   message: CommandMessage,
 ): Promise<{ readonly admission: Admission; readonly stopped: readonly string[] }> {
-  const runId = parts.newId();
-  const outcome = await parts.store.transact(
-    "answer command",
-    async (tx) => {
-      const { platform, account } = message.address;
-      const owner = await enterInbox(tx, { platform, account, externalId: message.externalId }, runId);
-      if (owner !== runId) return { admission: await firstAdmission(tx, owner), stopped: [] };
-      const before = await placeMessage(tx, message, message.targets ?? null);
-      for (const { decision, sessionKey } of [message, before]) refuseLongName(decision.agent as string, sessionKey as string);
-      const answer = await message.effect(tx, before);
-      const placed = await placeMessage(tx, message, message.targets ?? null);
-      const { agent, sessionKey } = await keep(parts, tx, runId, message, placed, answer);
-      return { admission: { runId, agent, sessionKey, duplicate: false }, stopped: answer.stopped ?? [] };
-    },
-    "locked",
-  );
-  if (!outcome.admission.duplicate) reached("command.ran");
-  return outcome;
+  const { platform, account } = message.address;
+  const owner = await enterInbox(tx, { platform, account, externalId: message.externalId }, runId);
+  if (owner !== runId) return { admission: await firstAdmission(tx, owner), stopped: [] };
+  const before = await placeMessage(tx, message, message.targets ?? null);
+  for (const { decision, sessionKey } of [message, before]) refuseLongName(decision.agent as string, sessionKey as string);
+  const answer = await message.effect(tx, before);
+  const placed = await placeMessage(tx, message, message.targets ?? null);
+  const { agent, sessionKey } = await keep(parts, tx, runId, message, placed, answer);
+  return { admission: { runId, agent, sessionKey, duplicate: false }, stopped: answer.stopped ?? [] };
 }
 
 async function keep(
@@ -88,6 +79,6 @@ async function keep(
     causedBy: decided,
     data: { command: message.command, args: message.args, error: error?.code ?? null },
   });
-  await sendReplyIn(parts, tx, { runId, sessionKey, address, text }, ran as number);
+  await sendReplyIn(parts, tx, { runId, address, text, answers: message.origin?.messageId ?? null }, ran as number);
   return { agent, sessionKey };
 }

@@ -76,7 +76,13 @@ export async function commitTurn(
         data: { usage, characters: text.length },
       });
       await completeMerged(store, tx, run, outcome, completed as number);
-      if (!judged) await sendReplyIn(parts, tx, { ...run, runId: run.id, text }, completed as number);
+      if (!judged)
+        await sendReplyIn(
+          parts,
+          tx,
+          { runId: run.id, address: run.address, text, answers: run.origin?.messageId ?? null },
+          completed as number,
+        );
       else await endTaskRunIn(parts, tx, run, { ...judged.end, causedBy: completed as number }, judged.end.going && task);
       if (last) await journal.usageIn(tx, last.step, last.response);
       return null;

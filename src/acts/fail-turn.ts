@@ -6,6 +6,7 @@ import { appendTranscript } from "../records/sessions/transcript.ts";
 import type { Tx } from "../store/engine.ts";
 import type { ClaimedWork, DeadWork } from "../store/work-queue.ts";
 import { keepSummaryOfTurn } from "./keep-summary.ts";
+import { sendReplyIn } from "./send-reply.ts";
 import { endTasksOfRunsIn } from "./tasks/cancel-task.ts";
 import { endTaskRunIn } from "./tasks/end-task-run.ts";
 import type { TaskParts } from "./tasks/task-parts.ts";
@@ -75,5 +76,9 @@ export async function endFailedTurnIn(parts: TaskParts, tx: Tx, run: RunInput, e
     // Nobody will hear of what it alone waited for.
     await endTasksOfRunsIn(parts, tx, [id], run.agent, { causedBy: failed as number, keepBackground: true });
     await endTaskRunIn(parts, tx, run, { status: "failed", result: null, error, causedBy: failed as number });
+    // What exactly went wrong may hold what is none of their business who wrote.
+    const text = `I could not answer this (${error.code}). Whoever runs this house finds out more under ${id.slice(0, 12)}.`;
+    if (run.task === null)
+      await sendReplyIn(parts, tx, { runId: id, address: run.address, text, answers: run.origin?.messageId ?? null }, failed as number);
   }
 }

@@ -1,6 +1,6 @@
 import type { Address } from "../deciders/routing/address.ts";
 import type { NewId } from "../kernel/ids.ts";
-import { addReply } from "../records/sessions/outbox.ts";
+import { accountKey, addReply, finishDraft, type ReplyFile } from "../records/sessions/outbox.ts";
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
 import { DELIVERY_WORK, type DeliveryPayload } from "./work-kinds.ts";
@@ -16,17 +16,33 @@ export interface ReplyParts {
 
 export interface ReplyToSend {
   readonly runId: string;
-  readonly sessionKey: string;
   readonly address: Address;
   readonly text: string;
+  /** The platform's id of the message that it answers. */
+  readonly answers: string | null;
+  readonly files?: readonly ReplyFile[];
 }
 
-/** The reply waits to be delivered, in the order of its conversation. */
-export async function sendReplyIn({ store, newId, delivers }: ReplyParts, tx: Tx, reply: ReplyToSend, causedBy: number): Promise<void> {
-  const { runId, sessionKey, address, text } = reply;
+/**
+ * The reply waits to be delivered, in the order of its chat. What the turn has shown while it ran becomes the reply; `besides`: it stays
+ * what it is, and this is something else that is said.
+ */
+export async function sendReplyIn(
+  { store, newId, delivers }: ReplyParts,
+  tx: Tx,
+  reply: ReplyToSend,
+  causedBy: number,
+  besides = false,
+): Promise<void> {
+  const { runId, address, text } = reply;
   if (!delivers(address)) return;
-  const replyId = newId();
-  await addReply(tx, { id: replyId, runId, address, text });
+  let replyId = besides ? undefined : await finishDraft(tx, runId, text);
+  if (replyId === undefined) {
+    replyId = newId();
+    // In private everybody sees what is answered.
+    await addReply(tx, { ...reply, id: replyId, answers: address.chatType === "dm" ? null : reply.answers });
+  }
   const payload: DeliveryPayload = { replyId, runId, causedBy };
-  await store.queue.enqueue(tx, { kind: DELIVERY_WORK, payload, lane: ["delivery", sessionKey] });
+  const lane = ["delivery", address.platform, address.account, address.chat, address.topic ?? ""];
+  await store.queue.enqueue(tx, { kind: DELIVERY_WORK, payload, lane, tenant: { name: `channel ${accountKey(address)}`, weight: 1 } });
 }

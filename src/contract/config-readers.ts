@@ -8,9 +8,6 @@ export interface ConfigReader {
 }
 
 const read = (means: string, ...readBy: string[]): ConfigReader => ({ means, readBy, awaits: null });
-const awaited = (means: string, awaits: string): ConfigReader => ({ means, readBy: [], awaits });
-
-const CHANNELS = "channels to chat platforms; messages come over HTTP so far";
 
 /** What an agent says for itself, and all agents together where it does not. */
 const inherited = {
@@ -52,6 +49,7 @@ export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
   "limits.turns": read("Turns at once on this node.", "daemon"),
   "limits.waiting": read("Messages that may wait for their turn.", "records/sessions"),
   "limits.waiting_per_agent": read("Messages that may wait for one agent.", "records/sessions"),
+  "limits.waiting_per_chat": read("Messages that may wait in one conversation.", "records/sessions"),
   "web.search": read("Who is asked by web_search.", "abilities/tools"),
   "web.private_hosts": read("Private hosts that web_fetch may ask.", "abilities/tools"),
   "agents.*.default": read("Answers what no binding takes.", "deciders/routing"),
@@ -84,7 +82,7 @@ export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
   "agents.*.mcp.*": read("An MCP server whose tools it may call.", "abilities/tools"),
   "agents.*.env.*": read("A secret of this agent alone.", "records/workspaces"),
   bindings: read("Which agent answers where; the most specific binding wins.", "deciders/routing"),
-  "channels.*": awaited("An account on a chat platform.", CHANNELS),
+  "channels.*": read("Accounts on a chat platform: who we are there, whom we listen to, how replies leave.", "edges/channels"),
   "pools.*": read("Memory that agents share.", "records/pools"),
   "a2a.agents": read("Agents that programs elsewhere may ask by A2A.", "edges/a2a", "daemon"),
   "a2a.url": read("Where others reach this daemon, behind a proxy.", "edges/a2a"),

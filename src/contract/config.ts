@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { a2aConfig, peersConfig } from "./a2a.ts";
 import { binding } from "./bindings.ts";
+import { channelsConfig } from "./channels.ts";
 import { poolsConfig } from "./pools.ts";
 import { secret } from "./secret.ts";
 import { duration, identifier } from "./text.ts";
@@ -153,6 +154,8 @@ const limits = z.strictObject({
   /** Messages that may wait for their turn, in all and for one agent: one more is refused with 429. */
   waiting: z.int().min(1).max(1_000_000).default(10_000),
   waiting_per_agent: z.int().min(1).max(1_000_000).default(1_000),
+  /** Of one conversation: who floods it keeps nobody else waiting. */
+  waiting_per_chat: z.int().min(1).max(1_000_000).default(100),
 });
 /** Who is asked by web_search: the first that is named here. */
 const search = z.strictObject({ searxng: url.optional(), brave: secret.optional(), tavily: secret.optional() });
@@ -161,15 +164,6 @@ const web = z.strictObject({
   /** Hosts that web_fetch may ask although their address is a private one, as `host` or `host:port`. */
   private_hosts: z.array(z.string().min(1).max(300)).max(100).default([]),
 });
-
-const account = {
-  token: secret.optional(),
-  /** Whose messages are taken: sender ids, or "*"; empty: only paired ones. */
-  allow: z.array(z.union([z.string(), z.int().transform(String)])).default([]),
-  require_mention: z.boolean().default(true),
-  api_url: url.optional(),
-};
-const channel = z.strictObject({ ...account, accounts: z.record(z.string().min(1).max(128), z.strictObject(account)).optional() });
 
 /** The config as it is written and as it is read. Unknown keys are refused, so that none is ignored in silence. */
 export const configSchema = z.strictObject({
@@ -201,9 +195,7 @@ export const configSchema = z.strictObject({
   /** Which of them is the default, and that there is one, is checked where the file is read: there a mistake has a place. */
   agents: z.record(agentId, agentConfig).prefault({ main: {} }),
   bindings: z.array(binding).max(100_000).default([]),
-  channels: z
-    .record(z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, "a channel's name is lowercase letters, digits, _ and -"), channel)
-    .default({}),
+  channels: channelsConfig.default({}),
   pools: poolsConfig.default({}),
   a2a: a2aConfig.prefault({}),
   peers: peersConfig.default({}),

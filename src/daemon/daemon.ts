@@ -15,16 +15,21 @@ import { failOverdueTasks, tellUntoldEnds } from "../acts/tasks/overdue-tasks.ts
 import type { TaskParts } from "../acts/tasks/task-parts.ts";
 import { wakeForWaitingMail } from "../acts/wake-agent.ts";
 import { DELIVERY_WORK, REMOTE_WORK, TURN_WORK } from "../acts/work-kinds.ts";
+import { accountsOf } from "../contract/channels.ts";
 import { deliverReply } from "../drivers/dispatch/deliver-reply.ts";
 import { Dispatcher } from "../drivers/dispatch/dispatcher.ts";
 import { doRemoteTask } from "../drivers/dispatch/do-remote-task.ts";
 import { takeTurn } from "../drivers/dispatch/take-turn.ts";
 import { Upkeep } from "../drivers/dispatch/upkeep.ts";
 import { type Accept, intake } from "../drivers/intake/accept.ts";
+import { receiver } from "../drivers/intake/receive.ts";
 import { whereTo } from "../drivers/intake/where-to.ts";
 import { allRoutes } from "../edges/api/all-routes.ts";
 import { createApp } from "../edges/api/app.ts";
 import { operatorOr } from "../edges/api/credential.ts";
+import { BUILT_IN_CHANNELS } from "../edges/channels/built-in-channels.ts";
+import { ChannelHub } from "../edges/channels/channel-hub.ts";
+import type { ChannelPlugin } from "../edges/channels/channel-plugin.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { noCrashPoints, type ReachedPoint } from "../kernel/crash-points.ts";
 import { asFailure } from "../kernel/failure.ts";
@@ -77,6 +82,8 @@ export interface DaemonOptions extends ConfigSource {
   readonly providers?: readonly Provider[];
   /** Tools of the program around us, under the same rules as ours. */
   readonly tools?: readonly Tool[];
+  /** Channels of the program around us, before ours. */
+  readonly channels?: readonly ChannelPlugin[];
   readonly observe?: ObserveConfig;
   /** How long work is this node's without a word of it. */
   readonly leaseMs?: number;
@@ -99,6 +106,7 @@ const LEASE_MS = 15_000;
 /** Models and tools have limits of their own; this one is for a turn that never comes to an end. */
 const TURN_MS = 2 * 60 * 60_000;
 const GRACE_MS = 5_000;
+const DELIVERIES_AT_ONCE = 32;
 const STOP_MS = 8_000;
 
 /** Builds everything and hands each part what it needs. Whatever fails on the way undoes what was begun before it. */
@@ -128,6 +136,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   if (store.kind === "sqlite") {
     await store.queue.letGoOfAll();
     await store.idempotency.letGoOfAll();
+    await store.leases.letGoOfAll();
   }
   const operatorToken = ensureOperatorToken(home, systemRandom);
   redaction.add([["operator.token", operatorToken]]);
@@ -200,10 +209,27 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   undo.defer(async () => (await built)?.close());
   const toolbox = new Toolbox(async () => (await ours()).tools, options.tools ?? [], [servers, skillSource(skills)], log);
   const sources = contextSources({ home, clock: systemClock, newId, personalities, skills, memory, pools });
-  const tasks: TaskParts = { store, newId, agents, pools, workflows: new KnownWorkflows() };
+  const tasks: TaskParts = {
+    store,
+    newId,
+    delivers: (address) => channels.delivers(address),
+    agents,
+    pools,
+    workflows: new KnownWorkflows(),
+  };
   const schedules: ScheduleParts = { tasks, schedules: new Schedules(store, newId), reached };
-  // Whoever posts messages through the API collects the replies there.
-  const delivers = (): boolean => false;
+  // Whoever posts messages of another platform through the API collects the replies there.
+  const { delivers } = tasks;
+  const channels = new ChannelHub({
+    store,
+    node,
+    log,
+    random: systemRandom,
+    clock: systemClock,
+    leaseMs: options.leaseMs ?? LEASE_MS,
+    plugins: [...(options.channels ?? []), ...BUILT_IN_CHANNELS],
+    receive: (account, messages, alongside) => receive(account, messages, alongside),
+  });
   const turn = takeTurn({
     delivers,
     store,
@@ -224,16 +250,31 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     turnMs: TURN_MS,
   });
   const remote = doRemoteTask({ ...tasks, peers: new Peers(systemClock), random: systemRandom, reached, redact: redaction.text });
-  const handlers = { [TURN_WORK]: turn, [DELIVERY_WORK]: deliverReply(store), [REMOTE_WORK]: remote };
+  const common = { queue: store.queue, owner: node, log, leaseMs: options.leaseMs ?? LEASE_MS };
   const dispatcher = new Dispatcher({
-    queue: store.queue,
-    owner: node,
-    handlers,
-    log,
+    ...common,
+    handlers: { [TURN_WORK]: turn, [REMOTE_WORK]: remote },
     limit: () => agents.current.settings.config.limits.turns,
     tenants: () => agents.current.agents.size,
-    leaseMs: options.leaseMs ?? LEASE_MS,
   });
+  // Apart from turns, and by turns of the accounts: a platform that is slow to answer keeps nobody else waiting.
+  const deliveries = new Dispatcher({
+    ...common,
+    handlers: {
+      [DELIVERY_WORK]: deliverReply({ store, random: systemRandom, reached, senderOf: (address) => channels.senderOf(address) }),
+    },
+    limit: () => DELIVERIES_AT_ONCE,
+    tenants: () => channels.accounts.length,
+  });
+  let adopted = -1;
+  /** Nothing looks for deliveries where nothing is delivered. */
+  const adoptChannels = async (): Promise<void> => {
+    const { number, settings: now } = agents.current;
+    if (number === adopted) return;
+    adopted = number;
+    await channels.adopt(accountsOf(now.config.channels));
+    if (channels.accounts.length > 0) deliveries.start();
+  };
   const retention = new Retention(store, (name) => {
     const { agents: known, settings } = agents.current;
     const agent = known.get(name);
@@ -241,6 +282,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   });
   const upkeep = new Upkeep(tasks, node, log, [
     { name: "held turns", run: () => tenants.wake() },
+    { name: "channels", run: adoptChannels },
     { name: "schedules", run: () => fireDueJobs(schedules) },
     { name: "idempotency keys", run: () => store.idempotency.sweep() },
     { name: "claims", run: () => claims.sweep() },
@@ -263,8 +305,20 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "MCP servers", run: async () => servers.adopt(agents.current) },
   ]);
   const mcp = lazyMcp({ ...tasks, agreements, claims, mailbox, guests, agents, running, log, version });
-  const take = intake(store, agents, newId, reached, { models, approvals, running, tasks, delivers });
-  const accept: Accept = (message, poster, brought) => take(redaction.value(message), poster, brought && redaction.value(brought));
+  const takesIn = intake(store, agents, newId, reached, { models, approvals, running, tasks, delivers });
+  const accept: Accept = (message, poster, brought) =>
+    takesIn.accept(redaction.value(message), poster, brought && redaction.value(brought));
+  const receive = receiver({
+    store,
+    newId,
+    delivers,
+    agents,
+    intake: takesIn,
+    random: systemRandom,
+    log,
+    reached,
+    redact: (value) => redaction.value(value),
+  });
   const host = options.host ?? config.server.host;
   const streams = new AbortController();
   let ready = true;
@@ -292,6 +346,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       mcp,
       a2a: lazyA2a({ tasks, live, running, log, version }),
       schedules,
+      hooks: (platform, account, request) => channels.receive(platform, account, request),
       agentControl: tenants.control(
         () => dispatcher.letGo(),
         (agent) => summaryOf(agent, models).problem,
@@ -318,6 +373,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await tell("daemon.started", { version, url: server.url, pid: process.pid });
   writeDaemonFile(home, { url: server.url, pid: process.pid, version, node });
   dispatcher.start();
+  await adoptChannels();
   upkeep.start();
   tenants.watch();
   void tenants.takeUpLocal(localModel);
@@ -328,8 +384,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     removeDaemonFile(home);
     server.refuseNew();
     tenants.stop();
-    await dispatcher.stop(GRACE_MS);
     await upkeep.stop();
+    // First whatever could bring more.
+    await channels.stop();
+    await Promise.all([dispatcher.stop(GRACE_MS), deliveries.stop(GRACE_MS)]);
     await tell("daemon.stopped", null);
     await parts.disposeAsync();
   };

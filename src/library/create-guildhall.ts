@@ -59,7 +59,7 @@ export async function createGuildhall(options: GuildhallOptions = {}): Promise<G
   };
 }
 
-async function started({ config, home, host, port, tools = [], log = "warn" }: GuildhallOptions) {
+async function started({ config, home, host, port, tools = [], channels = [], log = "warn" }: GuildhallOptions) {
   const { startDaemon } = await import("../daemon/daemon.ts");
   const { ownTool } = await import("../daemon/own-tool.ts");
   const given = typeof config === "object" ? config : undefined;
@@ -68,6 +68,7 @@ async function started({ config, home, host, port, tools = [], log = "warn" }: G
     host,
     ...(given ? { given } : { config: config as string | undefined }),
     port: port ?? (given ? (given.server?.port ?? 0) : undefined),
+    channels,
     tools: tools.map((tool) => ownTool(tool)),
     logLevel: log,
   });

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { ClientError } from "../client/client-error.ts";
 import type { configSchema } from "../contract/config.ts";
+import type { ChannelPlugin } from "../edges/channels/channel-plugin.ts";
 import type { AnyTool } from "./define-tool.ts";
 
 /** What stands in `guildhall.yaml`, as a value. */
@@ -13,6 +14,8 @@ export interface GuildhallOptions {
   readonly home?: string;
   /** Tools of your program, under the same rules as the built-in ones. */
   readonly tools?: readonly AnyTool[];
+  /** Channels of your program, beside and before the built-in ones. */
+  readonly channels?: readonly ChannelPlugin[];
   readonly host?: string;
   /** By default what the config says; with a config that is a value and says nothing, a free one. */
   readonly port?: number;
@@ -29,6 +32,7 @@ const EXPECTED: Readonly<Record<keyof GuildhallOptions, readonly [(value: unknow
   config: [(value) => isText(value) || isObject(value), "a config, or the path of a file"],
   home: [isText, "the path of a folder"],
   tools: [Array.isArray, "a list of tools"],
+  channels: [Array.isArray, "a list of channels"],
   host: [isText, "a name or an address of this machine"],
   port: [(value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 65_535, "a number from 0 to 65535"],
   log: [(value) => LOG.includes(value as string), LOG.join(", ")],

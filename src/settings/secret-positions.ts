@@ -9,8 +9,9 @@ export const SECRET_POSITIONS: readonly string[] = [
   "web.search.brave",
   "web.search.tavily",
   "peers.*.token",
-  "channels.*.token",
-  "channels.*.accounts.*.token",
+  ...["channels.*", "channels.*.accounts.*"].flatMap((account) =>
+    ["token", "app_token", "signing_secret", "app_secret", "verify_token", "secret"].map((key) => `${account}.${key}`),
+  ),
 ];
 const PATTERNS = SECRET_POSITIONS.map((position) => position.split("."));
 

@@ -10,7 +10,15 @@ import type { YamlSource } from "./yaml-source.ts";
 export type NamedSecret = readonly [name: string, value: string];
 
 /** Addresses, which may hold a password. */
-const ADDRESSES = ["store", "providers.*.base_url", "channels.*.api_url", "channels.*.accounts.*.api_url", "agents.*.mcp.*.url"];
+const ADDRESSES = [
+  "store",
+  "providers.*.base_url",
+  "channels.*.api_url",
+  "channels.*.accounts.*.api_url",
+  "channels.*.url",
+  "channels.*.accounts.*.url",
+  "agents.*.mcp.*.url",
+];
 /** Beside tokens, an MCP server's variables and headers hold much that is none: only what is called like a secret is taken for one. */
 const SOUNDS_SECRET = /key|token|secret|pass|pwd|auth|cred|cookie/i;
 /** What is called so is a secret wherever it is put: as an argument of a server, in an address. */

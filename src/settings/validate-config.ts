@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { agentId, type Config, configSchema } from "../contract/config.ts";
 import type { Redact } from "../kernel/redact.ts";
 import { agentFindings } from "./agent-checks.ts";
+import { channelFindings } from "./channel-checks.ts";
 import { type ConfigPath, type ConfigProblem, configFailure, type Finding } from "./config-problem.ts";
 import { schemaFindings } from "./schema-findings.ts";
 import { secretFindings } from "./secrets.ts";
@@ -34,6 +35,7 @@ export function validateConfig(source: YamlSource, around: Around): ValidatedCon
   const findings = withoutEchoes([
     ...source.findings,
     ...agentFindings(written, { home: around.home, configFile: around.file }),
+    ...channelFindings(written),
     ...toolFindings(written, around.knownTools),
     ...secretFindings(source),
     ...schemaFindings(parsed.error?.issues ?? [], source),

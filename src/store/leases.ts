@@ -73,6 +73,11 @@ export class Leases {
     if (!row) throw new Failure("fence.stale", `the lease ${name.join("/")} with fence ${fence} is no longer held`);
   }
 
+  /** For the one daemon on a file, which knows that whoever held them is dead. */
+  async letGoOfAll(): Promise<void> {
+    await this.#engine.single("let go of leases", (tx) => tx.run`update leases set expires_at = -now_ms() where expires_at > now_ms()`);
+  }
+
   /** Forgets names that nobody has used for this long. Their next fence is larger all the same: fences come from one source. */
   async sweep(unusedMs: number): Promise<number> {
     return this.#engine.single(

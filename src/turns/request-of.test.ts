@@ -18,6 +18,7 @@ const run = {
   model: null,
   task: null,
   granted: null,
+  origin: null,
   address: { platform: "t", account: "default", guild: null, chat: "c", topic: null, chatType: "dm", peer: "p", roles: [] },
 } satisfies RunInput;
 

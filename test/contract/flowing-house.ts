@@ -43,7 +43,7 @@ export class FlowingHouse extends TurningHouse {
   }
 
   get taskParts(): TaskParts {
-    return { store: this.store, newId, agents: this.agents, pools: this.pools, workflows: this.workflows };
+    return { store: this.store, newId, delivers: () => false, agents: this.agents, pools: this.pools, workflows: this.workflows };
   }
 
   locked<T>(body: (tx: Tx) => Promise<T>): Promise<T> {

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { admitMessage } from "../../src/acts/admit-message.ts";
 import { holdTurn, wakeHeldTurns } from "../../src/acts/hold-turn.ts";
 import { restartTurns } from "../../src/acts/restart-turns.ts";
 import { TURN_WORK, type TurnPayload } from "../../src/acts/work-kinds.ts";
@@ -13,6 +12,7 @@ import { openTurns } from "../../src/records/agents/agent-view.ts";
 import { type RunInput, readRun, readRunInput } from "../../src/records/sessions/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { ClaimedWork } from "../../src/store/work-queue.ts";
+import { admitMessage } from "../admit-message.ts";
 import { begin, commitAnswer } from "../commit-answer.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
 
@@ -34,7 +34,7 @@ describe.each(PLACES)("turns of an agent that may not answer, on %s", (_name, pl
     const address = { platform: "t", account: "default", guild: null, chat, topic: null, chatType: "dm" as const, peer: chat, roles: [] };
     const decision = { agent, tier: "default" as const, binding: null, because: "", trace: [] };
     const message = { externalId: String(++messages), address, text: chat, decision, sessionKey: `agent:${agent}:${chat}` };
-    return (await admitMessage(to, newId, noCrashPoints, message)).runId;
+    return (await admitMessage(to, newId, message)).runId;
   }
   async function claim(node: Store = store): Promise<{ item: ClaimedWork; run: RunInput }[]> {
     const items = await node.queue.claim("n", 10, 60_000, [TURN_WORK]);

@@ -39,13 +39,14 @@ export class TalkingHouse {
     this.approvals = new Approvals(store, newId);
     this.sessions = new Sessions(store, this.agents);
     const models = modelRegistry([offlineProvider]);
-    this.accept = intake(store, this.agents, newId, noCrashPoints, {
+    const { accept } = intake(store, this.agents, newId, noCrashPoints, {
       models,
       approvals: this.approvals,
       running: this.running,
       tasks: taskParts(store, newId, this.agents),
       delivers: () => true,
     });
+    this.accept = accept;
   }
 
   reconfigure(config: unknown): void {

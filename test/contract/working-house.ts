@@ -1,7 +1,6 @@
 import { contextTools } from "../../src/abilities/tools/context/context-tools.ts";
 import { coordinationTools } from "../../src/abilities/tools/coordination/coordination-tools.ts";
 import { type Settled, settleCall } from "../../src/abilities/tools/settle-call.ts";
-import { admitMessage } from "../../src/acts/admit-message.ts";
 import { TurnJournal } from "../../src/acts/turn-journal.ts";
 import { TURN_WORK, type TurnPayload } from "../../src/acts/work-kinds.ts";
 import { configSchema } from "../../src/contract/config.ts";
@@ -28,6 +27,7 @@ import { Pools } from "../../src/records/pools/pools.ts";
 import { type RunInput, readRunInput } from "../../src/records/sessions/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { ClaimedWork } from "../../src/store/work-queue.ts";
+import { admitMessage } from "../admit-message.ts";
 import { begin, commitAnswer } from "../commit-answer.ts";
 
 export const newId = idSource(systemClock, systemRandom);
@@ -64,7 +64,7 @@ export class WorkingHouse {
     const address: Address = { platform: "t", account: "default", guild: null, chat, topic: null, chatType: "dm", peer: chat, roles: [] };
     const decision = routeNamed(this.agents.current.settings.config.agents, id);
     const message = { externalId: String(this.#messages++), address, text: "go on", decision, sessionKey: sessionKey(id, address) };
-    return (await admitMessage(this.store, newId, noCrashPoints, message)).runId;
+    return (await admitMessage(this.store, newId, message)).runId;
   }
 
   /** The turn of this run, or of the next one there is. */

@@ -1,9 +1,171 @@
-import { markSent } from "../../acts/settle-delivery.ts";
+import { endDelivery, keepDelivery, postponeDelivery, retryDelivery, tellUnclear } from "../../acts/settle-delivery.ts";
 import type { DeliveryPayload } from "../../acts/work-kinds.ts";
+import type { ChannelAccount } from "../../contract/channels.ts";
+import type { Address } from "../../deciders/routing/address.ts";
+import { type Channel, type Outbound, type Part, SendTrouble } from "../../kernel/channel.ts";
+import type { ReachedPoint } from "../../kernel/crash-points.ts";
+import { messageOf } from "../../kernel/failure.ts";
+import { firstOf } from "../../kernel/first-of.ts";
+import type { Random } from "../../kernel/random.ts";
+import { type ReplyFile, readReply, type StoredReply } from "../../records/sessions/outbox.ts";
 import type { Store } from "../../store/store.ts";
+import type { ClaimedWork } from "../../store/work-queue.ts";
 import type { Handler } from "./dispatcher.ts";
 
-/** Who posts messages through the API collects the replies there: a committed reply has arrived as soon as its run can be read. */
-export function deliverReply(store: Store): Handler {
-  return (item) => markSent(store, item, item.payload as DeliveryPayload, "api");
+/** How replies leave: by whom, and what is to be done where nobody knows whether one has. */
+export interface Sender {
+  readonly channel: Channel;
+  readonly account: ChannelAccount;
+  /** How long nothing of this account should be tried; 0: it may be. */
+  pausedMs(): number;
+  /** Nothing of this account leaves for so long. */
+  pause(ms: number): void;
+}
+
+export interface DeliveryParts {
+  readonly store: Store;
+  readonly random: Random;
+  readonly reached: ReachedPoint;
+  /** Undefined: there is no such account any more. */
+  senderOf(address: Address): Promise<Sender | undefined>;
+}
+
+const SEND_MS = 30_000;
+/** A reply that nobody could be given for so long is given up. */
+const GIVE_UP_MS = 24 * 60 * 60_000;
+/** A part that was sent so often without anybody knowing is not sent again. */
+const MAX_UNCLEAR = 3;
+const LATER_MS = 1_000;
+const LATER_MAX_MS = 60_000;
+
+/**
+ * Brings one reply to its platform, part by part. That a part is on its way is committed before it leaves, and that it has arrived after
+ * the platform has said so: whoever takes over knows which part nobody knows about, and sends it again where that does no harm or where
+ * the operator wants it so.
+ */
+export function deliverReply(parts: DeliveryParts): Handler {
+  const { store } = parts;
+  return async (item, lost) => {
+    const payload = item.payload as DeliveryPayload;
+    const reply = await readReply(store.read, payload.replyId);
+    // Restored from a backup, or settled by whoever had it before.
+    if (reply?.state !== "pending") return endDelivery(store, item, payload, { state: "sent", ids: reply?.sent ?? [], problem: null });
+    const sender = await parts.senderOf(reply.address);
+    if (!sender) {
+      const problem = `the account ${reply.address.platform}/${reply.address.account} is not in the config any more`;
+      return endDelivery(store, item, payload, { state: "refused", ids: reply.sent, problem });
+    }
+    const paused = sender.pausedMs();
+    if (paused > 0) return postponeDelivery(store, item, reply, null, paused + LATER_MS * parts.random.fraction());
+    await deliver(parts, sender, item, payload, reply, lost);
+  };
+}
+
+async function deliver(
+  { store, random, reached }: DeliveryParts,
+  sender: Sender,
+  item: ClaimedWork,
+  payload: DeliveryPayload,
+  reply: StoredReply,
+  lost: AbortSignal,
+): Promise<void> {
+  const { channel } = sender;
+  const { delivery } = sender.account;
+  const pieces = reply.parts ?? channel.partsOf(reply.text);
+  const files = reply.files ?? [];
+  const total = pieces.length + files.length;
+  let { unclear } = reply;
+  const sent = [...reply.sent];
+  let isEdit = false;
+  if (reply.intended !== null && !channel.abilities.dedupes) {
+    unclear++;
+    if (delivery === "at_most_once" || unclear > MAX_UNCLEAR) sent.push(null);
+    await tellUnclear(store, item, payload, { parts: pieces, sent, intended: null, unclear, part: reply.intended, policy: delivery });
+  }
+  try {
+    while (sent.length < total) {
+      const index = sent.length;
+      // What is edited may be edited again: nothing about it is ever unclear.
+      isEdit = index === 0 && reply.draft !== null && channel.edit !== undefined && pieces.length > 0;
+      if (!isEdit) {
+        await keepDelivery(store, item, reply.id, { parts: pieces, sent, intended: index, unclear });
+        reached("reply.intended");
+      }
+      const message = await outboundOf(store, reply, pieces, files, index);
+      const id = await withinTime(lost, async (signal) => {
+        if (!isEdit) return (await channel.send(message, signal)).id;
+        await channel.edit?.(message, reply.draft as string, signal);
+        return reply.draft as string;
+      });
+      reached("reply.delivered");
+      sent.push(id);
+    }
+  } catch (error) {
+    if (lost.aborted) return;
+    return settleTrouble(store, random, sender, item, payload, { ...reply, parts: pieces, sent, unclear }, troubleOf(error, isEdit));
+  }
+  const isKnown = !sent.includes(null);
+  await endDelivery(store, item, payload, {
+    state: isKnown ? "sent" : "unknown",
+    ids: sent,
+    problem: isKnown ? null : "a part may not have arrived",
+  });
+  reached("reply.recorded");
+}
+
+async function outboundOf(
+  store: Store,
+  reply: StoredReply,
+  pieces: readonly Part[],
+  files: readonly ReplyFile[],
+  index: number,
+): Promise<Outbound> {
+  const { guild, chat, topic, chatType } = reply.address;
+  const common = {
+    place: { guild, chat, topic, chatType },
+    key: `${reply.id}:${index}`,
+    answers: index === 0 ? reply.answers : null,
+  };
+  const part = pieces[index];
+  if (part) return { ...common, part };
+  const file = files[index - pieces.length] as ReplyFile;
+  const data = await store.blobs.get(file.blob);
+  if (!data) throw new SendTrouble("refused", `the file ${file.name} is not there any more`);
+  return { ...common, part: null, file: { name: file.name, mediaType: file.mediaType, data } };
+}
+
+async function settleTrouble(
+  store: Store,
+  random: Random,
+  sender: Sender,
+  item: ClaimedWork,
+  payload: DeliveryPayload,
+  reply: StoredReply,
+  trouble: SendTrouble,
+): Promise<void> {
+  if (trouble.kind === "refused") return endDelivery(store, item, payload, { state: "refused", ids: reply.sent, problem: trouble.message });
+  if (trouble.kind === "unclear") {
+    if (sender.channel.abilities.dedupes || sender.account.delivery === "at_least_once") return retryDelivery(store, item, trouble.message);
+    return endDelivery(store, item, payload, { state: "unknown", ids: reply.sent, problem: trouble.message });
+  }
+  if (reply.ageMs > GIVE_UP_MS)
+    return endDelivery(store, item, payload, { state: "refused", ids: reply.sent, problem: `not within a day: ${trouble.message}` });
+  // The longer it has been waiting, the longer it can wait.
+  const wait = trouble.afterMs ?? Math.min(LATER_MAX_MS, Math.max(LATER_MS, reply.ageMs / 2)) * (0.5 + random.fraction());
+  if (trouble.isWhole) sender.pause(wait);
+  await postponeDelivery(store, item, reply, reply, wait);
+}
+
+function troubleOf(error: unknown, isEdit: boolean): SendTrouble {
+  const trouble = error instanceof SendTrouble ? error : new SendTrouble("unclear", messageOf(error), { cause: error });
+  return isEdit && trouble.kind === "unclear" ? new SendTrouble("later", trouble.message, { cause: error }) : trouble;
+}
+
+async function withinTime<T>(lost: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const ending = firstOf([lost], SEND_MS);
+  try {
+    return await run(ending.signal);
+  } finally {
+    ending.over();
+  }
 }

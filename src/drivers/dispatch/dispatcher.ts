@@ -53,7 +53,9 @@ export class Dispatcher {
     this.#kinds = Object.keys(options.handlers);
   }
 
+  /** A second time changes nothing. */
   start(): void {
+    if (this.#loop) return;
     this.#heartbeat = setInterval(() => void this.#renew(), this.#options.leaseMs / 3);
     this.#loop = this.#run();
     void this.#watch();

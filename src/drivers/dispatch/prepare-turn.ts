@@ -43,6 +43,8 @@ export interface TurnParts extends Omit<CallParts, "policy">, TaskParts, ReplyPa
   readonly live: Live;
   readonly running: RunningTurns;
   readonly reached: ReachedPoint;
+  /** Lets whoever wrote see that the turn runs, where the platform can show it; answers how to end that. */
+  readonly shows?: (run: RunInput) => () => void;
   /** A turn that takes longer is given up, so that its conversation can go on. */
   readonly turnMs: number;
 }
@@ -157,6 +159,7 @@ async function contextOf(
       ...[...system, ...recalled].flatMap((part) => part.labels ?? []),
       ...(stale?.labels ?? []),
       ...(facts.task?.spec.labels ?? []),
+      ...(run.origin?.isExternal ? (["external"] as const) : []),
     ]),
   ];
   const context: StoredContext = {

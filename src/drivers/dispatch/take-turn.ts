@@ -36,6 +36,7 @@ export function takeTurn(parts: TurnParts): Handler {
     let cause = causedBy;
     const { stopped, over } = parts.running.begin(runId);
     const silent = live.begin(runId);
+    const unseen = parts.shows?.(run);
     const most = Math.min(parts.turnMs, Math.max(run.leftMs ?? parts.turnMs, 1));
     const ending = firstOf([lost, stopped], most);
     const { signal } = ending;
@@ -65,6 +66,7 @@ export function takeTurn(parts: TurnParts): Handler {
     } finally {
       ending.over();
       silent();
+      unseen?.();
       over();
     }
   };

@@ -1,11 +1,12 @@
-import { admitMessage, type MessageToAdmit } from "../../acts/admit-message.ts";
-import { answerCommand } from "../../acts/answer-command.ts";
+import { admitMessageIn, type MessageToAdmit } from "../../acts/admit-message.ts";
+import { answerCommandIn, type CommandMessage } from "../../acts/answer-command.ts";
 import type { Delivers } from "../../acts/send-reply.ts";
+import { sessionLane } from "../../acts/work-kinds.ts";
 import type { Admission, InboundMessage } from "../../contract/wire.ts";
 import type { Address } from "../../deciders/routing/address.ts";
 import { routeNamed } from "../../deciders/routing/route.ts";
 import type { Caller } from "../../kernel/caller.ts";
-import type { ReachedPoint } from "../../kernel/crash-points.ts";
+import type { CrashPoint, ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { NewId } from "../../kernel/ids.ts";
 import type { RunningTurns } from "../../kernel/running-turns.ts";
@@ -13,8 +14,10 @@ import type { Agent } from "../../records/agents/agent.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
 import type { Revision } from "../../records/agents/revision.ts";
 import { refuses, standstillIn } from "../../records/agents/standstill.ts";
+import type { Origin } from "../../records/sessions/origin.ts";
 import type { RunError, RunRequest } from "../../records/sessions/runs.ts";
 import { WaitingRoom } from "../../records/sessions/waiting.ts";
+import type { Tx } from "../../store/engine.ts";
 import type { Store } from "../../store/store.ts";
 import type { CommandParts, Talk } from "./commands/command.ts";
 import { parseCommand } from "./commands/parse-command.ts";
@@ -35,23 +38,50 @@ export interface Brought {
 /** `poster`: whose token handed it in. */
 export type Accept = (message: InboundMessage, poster?: Caller, brought?: Brought) => Promise<Admission>;
 
+/** What comes with a message of a channel. `words`: what the agent is told of it; what is written in it may still be a command. */
+export interface FromChannel {
+  readonly words: string;
+  readonly origin: Origin;
+}
+
+/** A message that was looked at and is not stored yet. */
+export interface Taken {
+  readonly label: string;
+  /** Stores it, with whatever else the transaction holds. */
+  inTx(tx: Tx): Promise<Stored>;
+}
+
+export interface Stored {
+  readonly admission: Admission | null;
+  readonly stopped: readonly string[];
+  readonly point: CrashPoint | null;
+}
+
+export interface Intake {
+  /** Decides whose a message is and stores it. When this resolves, the message cannot be lost. */
+  readonly accept: Accept;
+  take(message: InboundMessage, from: FromChannel): Taken;
+  /** To be told of everything that was stored, after its commit. */
+  stored(outcome: Stored): void;
+}
+
 export interface IntakeCommands extends Omit<CommandParts, "store"> {
   /** Turns here end at once when they are stopped. */
   readonly running: RunningTurns;
   readonly delivers: Delivers;
 }
 
-/** Takes one message from outside: decides whose it is and stores it. When this resolves, the message cannot be lost. */
+/** Takes messages from outside. */
 export function intake(
   store: Store,
   agents: Pick<AgentRegistry, "current">,
   newId: NewId,
   reached: ReachedPoint,
   commands: IntakeCommands,
-): Accept {
+): Intake {
   const parts: CommandParts = { store, ...commands };
   const room = new WaitingRoom();
-  return async (message, poster, brought) => {
+  const take = (message: InboundMessage, poster?: Caller, brought?: Brought, from?: FromChannel): Taken => {
     const address = addressOf(message);
     const revision = agents.current;
     const { router, sessionKeys, settings } = revision;
@@ -61,25 +91,49 @@ export function intake(
     const admitted: MessageToAdmit = {
       externalId: message.id,
       address,
-      text: message.text,
+      text: from?.words ?? message.text,
       decision,
       sessionKey: decision.agent === null ? null : (brought?.sessionKey ?? sessionKeys.keyFor(decision.agent, address)),
       targets: message.agent === undefined ? handoverTargets(revision, address) : null,
       refusalBy: (agent) => refusalBy(revision, agent),
-      refuseWhenFull: (tx, agent) => room.enterIn(tx, agent, settings.config.limits),
+      refuseWhenFull: (tx, agent, sessionKey) => room.enterIn(tx, agent, settings.config.limits, sessionLane(sessionKey)),
       weightOf: (agent) => revision.agents.get(agent)?.weight ?? 1,
       ...(brought ? { request: brought.request } : {}),
+      ...(from ? { origin: from.origin, keepsRefused: true } : {}),
     };
     const isThere = !brought && decision.agent !== null && revision.agents.has(decision.agent);
     const command = isThere ? chooseCommand(parseCommand(message.text)) : undefined;
-    if (!command) return admitMessage(store, newId, reached, admitted);
-    const { admission, stopped } = await answerCommand(
-      { store, newId, delivers: commands.delivers },
-      reached,
-      commandMessage(command, parts, admitted, revision, poster),
-    );
+    const runId = newId();
+    if (!command)
+      return {
+        label: "admit message",
+        inTx: async (tx) => {
+          const admission = await admitMessageIn(store, tx, runId, admitted);
+          return { admission, stopped: [], point: admission.duplicate ? null : "message.admitted" };
+        },
+      };
+    const asked = commandMessage(command, parts, { ...admitted, text: message.text }, revision, poster);
+    return {
+      label: "answer command",
+      inTx: async (tx) => {
+        const { admission, stopped } = await answerCommandIn({ store, newId, delivers: commands.delivers }, tx, runId, asked);
+        return { admission, stopped, point: admission.duplicate ? null : "command.ran" };
+      },
+    };
+  };
+  const stored = ({ stopped, point }: Stored): void => {
+    if (point) reached(point);
     for (const run of stopped) commands.running.stop(run);
-    return admission;
+  };
+  return {
+    accept: async (message, poster, brought) => {
+      const taken = take(message, poster, brought);
+      const outcome = await store.transact(taken.label, taken.inTx, "locked");
+      stored(outcome);
+      return outcome.admission as Admission;
+    },
+    take: (message, from) => take(message, undefined, undefined, from),
+    stored,
   };
 }
 
@@ -89,7 +143,7 @@ function commandMessage(
   message: MessageToAdmit,
   revision: Revision,
   poster: Caller | undefined,
-): Parameters<typeof answerCommand>[2] {
+): CommandMessage {
   const { address, decision, sessionKey, targets } = message;
   return {
     ...message,

@@ -20,6 +20,7 @@ import { approvalsRoutes } from "./approvals-routes.ts";
 import { claimsRoutes } from "./claims-routes.ts";
 import { eventRoutes } from "./event-routes.ts";
 import { guestRoutes } from "./guest-routes.ts";
+import { hooksRoutes } from "./hooks-routes.ts";
 import { mailRoutes } from "./mail-routes.ts";
 import { mcpRoutes } from "./mcp-routes.ts";
 import { memoryRoutes } from "./memory-routes.ts";
@@ -60,6 +61,7 @@ export interface RouteParts extends SystemParts, SessionsParts {
   readonly agentControl: AgentControl;
   readonly schedules: ScheduleParts;
   readonly mcp: (request: Request, caller: Caller) => Promise<Response>;
+  readonly hooks: Parameters<typeof hooksRoutes>[0];
   readonly a2a: (request: Request, caller: Caller, signal: AbortSignal) => Promise<Response>;
 }
 
@@ -89,6 +91,7 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...mcpRoutes(parts.mcp),
     ...a2aRoutes(parts.a2a),
     ...schedulesRoutes(parts.schedules),
+    ...hooksRoutes(parts.hooks),
     ...openAiRoutes(parts),
   ];
 }

@@ -64,8 +64,8 @@ function appFor(host: string): Hono {
   const agents = new AgentRegistry(revisionWithoutFile(configSchema.parse({})));
   const approvals = new Approvals(store, newId);
   const running = new TurnsHere();
-  const tasks = { store, newId, agents, pools: new Pools(store), workflows: new KnownWorkflows() };
-  const accept = intake(store, agents, newId, noCrashPoints, {
+  const tasks = { store, newId, agents, pools: new Pools(store), workflows: new KnownWorkflows(), delivers: () => false };
+  const { accept } = intake(store, agents, newId, noCrashPoints, {
     models: modelRegistry([offlineProvider]),
     approvals,
     running,
@@ -96,6 +96,7 @@ function appFor(host: string): Hono {
       policy: () => revisionWithoutFile(configSchema.parse({})).policy,
       agentControl: { list: elsewhere, details: elsewhere, setState: elsewhere, restart: elsewhere, revisions: elsewhere },
       mcp: async () => new Response("mcp"),
+      hooks: async () => Promise.reject(new Error("not here")),
       a2a: async () => new Response("a2a"),
       schedules: { tasks, schedules: new Schedules(store, newId), reached: noCrashPoints },
       version: "0.0.0",

@@ -42,6 +42,7 @@ beforeAll(async () => {
     agents,
     newId,
     workflows: new KnownWorkflows(),
+    delivers: () => false,
     running: { stop: () => {} } as unknown as McpParts["running"],
     log: { info: () => {}, warn: () => {}, error: () => {} },
     version: "0.0.0",

@@ -4,6 +4,7 @@ import type { Address } from "../../deciders/routing/address.ts";
 import type { RouteDecision } from "../../deciders/routing/route.ts";
 import type { ModelCall, ModelMessage, ModelSettings, ModelUsage, ToolOffer } from "../../kernel/model.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
+import type { Origin } from "./origin.ts";
 
 /**
  * One turn, from its message to its reply.
@@ -31,6 +32,7 @@ export interface NewRun {
   /** The task that it is a turn of, and what it may call at most. */
   readonly task?: string;
   readonly granted?: Grant;
+  readonly origin?: Origin;
 }
 
 /** What whoever asked has brought beside the message. */
@@ -75,6 +77,8 @@ export interface RunInput {
   readonly task: string | null;
   /** What it may call at most; null: what its agent may. */
   readonly granted: Grant | null;
+  /** What came with it from a chat platform. */
+  readonly origin: Origin | null;
   /** How long until its task must be over, at the moment when this was read; absent: whenever it is. */
   readonly leftMs?: number;
 }
@@ -111,16 +115,17 @@ interface InputRow {
   readonly task_id: string | null;
   readonly granted: string | null;
   readonly left_ms: number | null;
+  readonly origin: string | null;
 }
 
 export async function addRun(tx: Tx, run: NewRun): Promise<void> {
   const error = run.refusal && JSON.stringify(run.refusal);
   await tx.run`insert into runs (id, agent, session_key, status, address, input, decision, error, created_at, ended_at, epoch, request, root_id,
-      task_id, granted)
+      task_id, granted, origin)
     values (${run.id}, ${run.agent}, ${run.sessionKey}, ${run.refusal ? "refused" : "queued"}, ${JSON.stringify(run.address)}, ${run.input},
       ${JSON.stringify(run.decision)}, ${error}, now_ms(), case when cast(${error} as text) is null then null else now_ms() end, ${run.epoch ?? 1},
       ${run.request ? JSON.stringify(run.request) : null}, ${run.root ?? null}, ${run.task ?? null},
-      ${run.granted ? JSON.stringify(run.granted) : null})`;
+      ${run.granted ? JSON.stringify(run.granted) : null}, ${run.origin ? JSON.stringify(run.origin) : null})`;
 }
 
 export async function addAnsweredRun(tx: Tx, run: AnsweredRun): Promise<void> {
@@ -205,7 +210,7 @@ export async function rootOf(reads: Reads, id: string): Promise<string> {
 /** Undefined also for a refused run: nobody will take a turn for it. */
 export async function readRunInput(reads: Reads, id: string): Promise<RunInput | undefined> {
   const row = await reads.get<RunRow & InputRow>`
-    select r.id, r.agent, r.session_key, r.address, r.input, r.epoch, r.request, r.task_id, r.granted, s.model,
+    select r.id, r.agent, r.session_key, r.address, r.input, r.epoch, r.request, r.task_id, r.granted, r.origin, s.model,
       (select t.deadline_at - now_ms() from tasks as t where t.id = r.task_id) as left_ms from runs as r
     left join sessions as s on s.session_key = r.session_key where r.id = ${id}`;
   if (!row || row.agent === null || row.session_key === null) return undefined;
@@ -214,7 +219,8 @@ export async function readRunInput(reads: Reads, id: string): Promise<RunInput |
   const granted = row.granted === null ? null : readGrant(row.granted);
   const left = row.left_ms === null ? {} : { leftMs: row.left_ms };
   const address = JSON.parse(row.address) as Address;
-  return { id: row.id, agent, sessionKey, address, input, epoch, model, task: row.task_id, granted, ...left, ...request };
+  const origin = row.origin === null ? null : (JSON.parse(row.origin) as Origin);
+  return { id: row.id, agent, sessionKey, address, input, epoch, model, task: row.task_id, granted, origin, ...left, ...request };
 }
 
 function replyOf(text: string, calls: string | null): NonNullable<Run["reply"]> {

@@ -1,10 +1,13 @@
 import { Failure } from "../../kernel/failure.ts";
+import type { Scope } from "../../kernel/scope.ts";
 import type { Reads } from "../../store/engine.ts";
+import { scopeKey } from "../../store/keys.ts";
 
-/** How many messages may wait for their turn, in all and for one agent. */
+/** How many messages may wait for their turn: in all, for one agent, in one conversation. */
 export interface WaitingLimits {
   readonly waiting: number;
   readonly waiting_per_agent: number;
+  readonly waiting_per_chat: number;
 }
 
 /** How long a count of everything is good for where it does not matter: 10,000 take 0.9 ms to count, in the only thread. */
@@ -21,7 +24,9 @@ export class WaitingRoom {
   #countedAt = Number.NEGATIVE_INFINITY;
   #since = 0;
 
-  async enterIn(reads: Reads, agent: string, limits: WaitingLimits): Promise<void> {
+  /** `lane`: where the work of its conversation stands in line; absent: it has none. */
+  async enterIn(reads: Reads, agent: string, limits: WaitingLimits, lane?: Scope): Promise<void> {
+    if (lane) await enterChat(reads, lane, limits.waiting_per_chat);
     const most = limits.waiting_per_agent;
     const own = await reads.get<{ count: number }>`select count(*) as count from (select 1 from runs
       where agent = ${agent} and status in ('queued', 'running', 'waiting') and status <> 'running' limit ${most}) as counted`;
@@ -42,6 +47,12 @@ export class WaitingRoom {
     this.#since = 0;
     return this.#counted >= limit;
   }
+}
+
+async function enterChat(reads: Reads, lane: Scope, most: number): Promise<void> {
+  const waiting = await reads.get<{ count: number }>`select count(*) as count from (select 1 from work
+    where lane = ${scopeKey(lane)} and position is not null limit ${most}) as counted`;
+  if ((waiting?.count ?? 0) >= most) throw full(`${most} messages wait in this conversation`, "limits.waiting_per_chat", most);
 }
 
 function full(said: string, key: string, limit: number): Failure {

@@ -25,6 +25,7 @@ import { taskSearch } from "./019-task-search.ts";
 import { a2a } from "./020-a2a.ts";
 import { schedules } from "./021-schedules.ts";
 import { delegation } from "./022-delegation.ts";
+import { channels } from "./023-channels.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -50,6 +51,7 @@ export const MIGRATIONS: readonly Migration[] = [
   a2a,
   schedules,
   delegation,
+  channels,
 ];
 
 interface Applied {

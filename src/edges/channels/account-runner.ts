@@ -1,0 +1,172 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ChannelAccount } from "../../contract/channels.ts";
+import type { Receive } from "../../drivers/intake/receive.ts";
+import { type Channel, ChannelTrouble } from "../../kernel/channel.ts";
+import { asFailure, isFailure, messageOf } from "../../kernel/failure.ts";
+import type { Log } from "../../kernel/log.ts";
+import { jitteredBackoff, type Random } from "../../kernel/random.ts";
+import {
+  type AccountName,
+  type AccountState,
+  accountLease,
+  keepCursor,
+  readCursor,
+  tellState,
+} from "../../records/channels/channel-accounts.ts";
+import type { Store } from "../../store/store.ts";
+
+export interface RunnerParts {
+  readonly store: Store;
+  readonly node: string;
+  readonly log: Log;
+  readonly random: Random;
+  readonly receive: Receive;
+  /** How long an account is this node's without a word of it. */
+  readonly leaseMs: number;
+}
+
+const BACKOFF_MS = 1_000;
+const BACKOFF_MAX_MS = 60_000;
+/** Only the operator can help: it is tried again all the same, since a token may be made valid elsewhere. */
+const REFUSED_MS = 60_000;
+const ASK_AGAIN_MS = 2_000;
+
+/**
+ * Keeps one account connected, on one node at a time.
+ *
+ *   waits for the lease → connecting → connected ⇄ cut off | refused → … → off (the lease is given back)
+ *
+ * Whatever goes wrong with it stays with it: nobody waits for this loop.
+ */
+export class AccountRunner {
+  readonly #parts: RunnerParts;
+  readonly #name: AccountName;
+  readonly #current: () => ChannelAccount;
+  readonly #open: () => Promise<Channel>;
+  readonly #stopping = new AbortController();
+  #said = "";
+  #loop: Promise<void> | undefined;
+
+  /** `current`: the account as the config has it now; who may speak may change without a new connection. */
+  constructor(parts: RunnerParts, name: AccountName, current: () => ChannelAccount, open: () => Promise<Channel>) {
+    this.#parts = parts;
+    this.#name = { platform: name.platform, account: name.account };
+    this.#current = current;
+    this.#open = open;
+  }
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    const { store, node, leaseMs, log } = this.#parts;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        const lease = await store.leases.acquire(accountLease(this.#name), node, leaseMs);
+        if (lease.held) await this.#hold(lease.fence);
+        else await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => {});
+      } catch (error) {
+        log.warn("an account cannot be held; trying again", {
+          ...this.#name,
+          code: asFailure(error).code,
+          error: asFailure(error).message,
+        });
+        await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => {});
+      }
+    }
+  }
+
+  async #hold(fence: number): Promise<void> {
+    const { store, leaseMs } = this.#parts;
+    const lost = new AbortController();
+    const stop = (): void => lost.abort();
+    this.#stopping.signal.addEventListener("abort", stop, { once: true });
+    if (this.#stopping.signal.aborted) stop();
+    const renewing = setInterval(() => void this.#renew(fence, lost), leaseMs / 3);
+    try {
+      for (let attempt = 1; !lost.signal.aborted; attempt++) {
+        const waits = await this.#connect(fence, attempt, lost.signal, () => {
+          attempt = 0;
+        });
+        await sleep(waits, undefined, { signal: lost.signal }).catch(() => {});
+      }
+      await this.#tell({ state: "off", problem: null, name: null, node: null });
+    } finally {
+      clearInterval(renewing);
+      this.#stopping.signal.removeEventListener("abort", stop);
+      await store.leases.release(accountLease(this.#name), fence);
+    }
+  }
+
+  async #renew(fence: number, lost: AbortController): Promise<void> {
+    const { store, leaseMs, log } = this.#parts;
+    try {
+      if ((await store.leases.renew(accountLease(this.#name), fence, leaseMs)) === null) lost.abort();
+    } catch (error) {
+      log.warn("the lease of an account could not be renewed", { ...this.#name, error: messageOf(error) });
+    }
+  }
+
+  /** Until the connection ends. Answers how long to wait before the next. */
+  async #connect(fence: number, attempt: number, signal: AbortSignal, worked: () => void): Promise<number> {
+    const { store, node, random } = this.#parts;
+    try {
+      await this.#tell({ state: "connecting", problem: null, name: null, node });
+      const channel = await this.#open();
+      await channel.listen(
+        {
+          cursor: await readCursor(store.read, this.#name),
+          take: (messages, cursor) =>
+            this.#parts.receive(this.#current(), messages, async (tx) => {
+              await store.leases.guard(tx, accountLease(this.#name), fence);
+              if (cursor !== undefined) await keepCursor(tx, this.#name, cursor);
+            }),
+          connected: (name) => {
+            worked();
+            void this.#tell({ state: "connected", problem: null, name, node });
+          },
+          disconnected: (problem) => void this.#tell({ state: "cut off", problem, name: null, node }),
+        },
+        signal,
+      );
+      if (signal.aborted) return 0;
+      throw new ChannelTrouble("cut off", "the platform has ended the connection");
+    } catch (error) {
+      if (signal.aborted || isFailure(error, "fence.stale")) return 0;
+      const trouble = error instanceof ChannelTrouble ? error : new ChannelTrouble("cut off", messageOf(error), { cause: error });
+      await this.#tell({ state: trouble.kind, problem: trouble.message, name: null, node });
+      if (trouble.afterMs !== null) return trouble.afterMs;
+      return trouble.kind === "refused" ? REFUSED_MS : jitteredBackoff(attempt, random, BACKOFF_MS, BACKOFF_MAX_MS);
+    }
+  }
+
+  /** What has not changed is not said again. */
+  async #tell(now: AccountState): Promise<void> {
+    const { store, log } = this.#parts;
+    const said = JSON.stringify(now);
+    // Every attempt connects; only what comes of it is worth a word.
+    if (said === this.#said || (now.state === "connecting" && this.#said !== "")) return;
+    this.#said = said;
+    const { state, problem } = now;
+    if (problem !== null) log.warn("a channel does not work", { ...this.#name, state, problem });
+    try {
+      await store.transact("channel state", async (tx) => {
+        await tellState(tx, this.#name, now);
+        if (state === "connecting") return;
+        const subject = ["channel", this.#name.platform, this.#name.account];
+        const type = state === "connected" ? "channel.connected" : "channel.lost";
+        await store.ledger.append(tx, { type, actor: "guildhall", subject, data: { state, problem, name: now.name } });
+      });
+    } catch (error) {
+      this.#said = "";
+      log.warn("the state of a channel could not be kept", { ...this.#name, error: messageOf(error) });
+    }
+  }
+}

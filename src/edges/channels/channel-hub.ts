@@ -1,0 +1,135 @@
+import { type ChannelAccount, CREDENTIALS } from "../../contract/channels.ts";
+import type { Address } from "../../deciders/routing/address.ts";
+import type { Sender } from "../../drivers/dispatch/deliver-reply.ts";
+import { sha256 } from "../../kernel/canonical-json.ts";
+import type { Channel } from "../../kernel/channel.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { Failure } from "../../kernel/failure.ts";
+import { accountKey } from "../../records/sessions/outbox.ts";
+import { AccountRunner, type RunnerParts } from "./account-runner.ts";
+import type { ChannelPlugin } from "./channel-plugin.ts";
+
+export interface HubParts extends RunnerParts {
+  readonly clock: Clock;
+  readonly plugins: readonly ChannelPlugin[];
+}
+
+const LONGEST_PAUSE_MS = 60_000;
+
+interface Entry {
+  account: ChannelAccount;
+  /** What a connection depends on: with another one, it is made anew. */
+  readonly identity: string;
+  readonly runner: AccountRunner;
+  channel: Promise<Channel> | undefined;
+  /** By the clock. Nothing leaves before. */
+  pausedUntil: number;
+}
+
+/** Every account of the config: connected by one node, able to send from all. */
+export class ChannelHub {
+  readonly #parts: HubParts;
+  readonly #entries = new Map<string, Entry>();
+  #isStopped = false;
+
+  constructor(parts: HubParts) {
+    this.#parts = parts;
+  }
+
+  /** Opens what is new, closes what is gone, and makes anew what has other credentials. */
+  async adopt(accounts: readonly ChannelAccount[]): Promise<void> {
+    if (this.#isStopped) return;
+    const wanted = new Map(accounts.map((account) => [accountKey(account), account]));
+    const gone = [...this.#entries].filter(([key, { identity }]) => {
+      const account = wanted.get(key);
+      return !account || identityOf(account) !== identity;
+    });
+    for (const [key] of gone) this.#entries.delete(key);
+    await Promise.all(gone.map(([, { runner }]) => runner.stop()));
+    for (const [key, account] of wanted) {
+      const known = this.#entries.get(key);
+      if (known) known.account = account;
+      else if (!this.#isStopped) this.#add(key, account);
+    }
+  }
+
+  get accounts(): readonly ChannelAccount[] {
+    return [...this.#entries.values()].map(({ account }) => account);
+  }
+
+  /** Whether replies to this address are brought by a channel of ours. */
+  delivers(address: Pick<Address, "platform" | "account">): boolean {
+    return this.#entries.has(accountKey(address));
+  }
+
+  async senderOf(address: Pick<Address, "platform" | "account">): Promise<Sender | undefined> {
+    const entry = this.#entries.get(accountKey(address));
+    if (!entry) return undefined;
+    const { clock } = this.#parts;
+    return {
+      channel: await this.#channelOf(entry),
+      account: entry.account,
+      pausedMs: () => Math.max(0, entry.pausedUntil - clock.now()),
+      pause: (ms) => {
+        entry.pausedUntil = Math.max(entry.pausedUntil, clock.now() + Math.min(ms, LONGEST_PAUSE_MS));
+      },
+    };
+  }
+
+  /** What a platform posts to us. */
+  async receive(platform: string, account: string, request: Request): Promise<Response> {
+    const entry = this.#entries.get(accountKey({ platform, account }));
+    const channel = entry && (await this.#channelOf(entry));
+    if (!entry || !channel?.receive) throw new Failure("request.not_found", "there is nothing here");
+    return channel.receive(request, {
+      take: (messages, cursor) => {
+        if (cursor !== undefined) throw new Failure("internal.bug", "what is posted has no cursor");
+        return this.#parts.receive(entry.account, messages, async () => {});
+      },
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all([...this.#entries.values()].map(({ runner }) => runner.stop()));
+  }
+
+  #add(key: string, account: ChannelAccount): void {
+    const entry: Entry = {
+      account,
+      identity: identityOf(account),
+      runner: new AccountRunner(
+        this.#parts,
+        account,
+        () => entry.account,
+        () => this.#channelOf(entry),
+      ),
+      channel: undefined,
+      pausedUntil: 0,
+    };
+    this.#entries.set(key, entry);
+    entry.runner.start();
+  }
+
+  /** One that could not be opened is tried again by whoever asks next. */
+  #channelOf(entry: Entry): Promise<Channel> {
+    const { plugins, log, clock, random } = this.#parts;
+    entry.channel ??= (async () => {
+      const plugin = plugins.find(({ platform }) => platform === entry.account.platform);
+      if (!plugin) throw new Failure("channel.unknown", `there is no channel for the platform "${entry.account.platform}"`);
+      return plugin.open(entry.account, { log, clock, random });
+    })().catch((error: unknown) => {
+      entry.channel = undefined;
+      throw error;
+    });
+    return entry.channel;
+  }
+}
+
+function identityOf(account: ChannelAccount): string {
+  const shown = CREDENTIALS.map((key) => {
+    const value = account[key];
+    return typeof value === "object" ? value.reveal() : (value ?? null);
+  });
+  return sha256(JSON.stringify([account.api_url ?? null, ...shown]));
+}
