@@ -55,7 +55,7 @@ export const ACCESS_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "deep JSON is handed on",
-    file: "src/edges/api/read-json.ts",
+    file: "src/kernel/read-json.ts",
     from: "if (++depth > MAX_DEPTH)",
     to: "if (++depth > MAX_DEPTH * 1e9)",
     ...calls,

@@ -111,6 +111,8 @@ interface RawDeclaration {
   readonly maxBodyBytes?: number;
   /** Of JSON, in all its lists and objects. */
   readonly maxBodyValues?: number;
+  /** What is sent is signed: the bytes go on as they came, and nobody looks into them before the signature was checked. */
+  readonly isSigned?: boolean;
   /** For protocols that come with their own server. The body is bounded and read; Host, Origin and token are checked. */
   answer(request: Request, caller: Caller, signal: AbortSignal): Promise<Response>;
 }

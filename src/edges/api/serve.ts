@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { Log } from "../../kernel/log.ts";
+import { readJson } from "../../kernel/read-json.ts";
 import type { Redaction } from "../../kernel/redact.ts";
 import type { Tx } from "../../store/engine.ts";
 import type { Store } from "../../store/store.ts";
@@ -12,7 +13,6 @@ import { once, type RecordAnswer, takeKey } from "./once.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import { parsePart } from "./parse-part.ts";
 import { type BodySpace, MAX_BODY_BYTES } from "./read-body.ts";
-import { readJson } from "./read-json.ts";
 import type { Allowed, Call, CallRoute, PlainAnswer, RawRoute, Route, StreamRoute } from "./route.ts";
 
 export interface ServingParts {
@@ -207,6 +207,7 @@ async function boundedRequest(route: RawRoute, context: Context, parts: ServingP
   const either = AbortSignal.any([signal, context.req.raw.signal]);
   if (method === "GET" || method === "HEAD" || method === "DELETE") return new Request(url, { method, headers, signal: either });
   using body = await parts.bodies.read(context.req.raw, route.maxBodyBytes ?? MAX_BODY_BYTES);
+  if (route.isSigned) return new Request(url, { method, headers, signal: either, body: Buffer.from(body.bytes) });
   const value = readJson(body.bytes, route.maxBodyValues);
   const harmless = parts.redaction.value(value);
   const sent = harmless === value ? Buffer.from(body.bytes) : JSON.stringify(harmless);

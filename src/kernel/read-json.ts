@@ -1,4 +1,4 @@
-import { Failure } from "../../kernel/failure.ts";
+import { Failure } from "./failure.ts";
 
 /** Deeper values are nobody's data, and would overflow the stack of whoever walks them. */
 const MAX_DEPTH = 100;
