@@ -26,6 +26,7 @@ import { a2a } from "./020-a2a.ts";
 import { schedules } from "./021-schedules.ts";
 import { delegation } from "./022-delegation.ts";
 import { channels } from "./023-channels.ts";
+import { files } from "./024-files.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -52,6 +53,7 @@ export const MIGRATIONS: readonly Migration[] = [
   schedules,
   delegation,
   channels,
+  files,
 ];
 
 interface Applied {
