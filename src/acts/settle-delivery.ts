@@ -1,5 +1,5 @@
 import type { Part } from "../kernel/channel.ts";
-import { keepProgress, type Progress, type ReplyEnding, type StoredReply, settleReply } from "../records/sessions/outbox.ts";
+import { keepProgress, type Progress, type ReplyEnding, readReply, type StoredReply, settleReply } from "../records/sessions/outbox.ts";
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim, DeadWork } from "../store/work-queue.ts";
@@ -67,8 +67,8 @@ export async function postponeDelivery(
 }
 
 /** Nobody knows whether it arrived; whoever takes it up next finds that out of the books. It counts as an attempt. */
-export async function retryDelivery(store: Store, claim: Claim, problem: string): Promise<void> {
-  await store.transact("retry delivery", (tx) => store.queue.retry(tx, claim, problem), "locked");
+export async function retryDelivery(store: Store, claim: Claim, problem: string, delayMs: number): Promise<void> {
+  await store.transact("retry delivery", (tx) => store.queue.retry(tx, claim, problem, delayMs), "locked");
 }
 
 /** Every attempt to deliver ended without an answer: nobody knows whether the reply arrived. */
@@ -77,9 +77,11 @@ export async function abandonDelivery(store: Store, dead: DeadWork): Promise<voi
     "abandon delivery",
     async (tx) => {
       if (!(await store.queue.cancel(tx, dead.id))) return;
-      await endReplyIn(store, tx, dead.payload as DeliveryPayload, {
+      const payload = dead.payload as DeliveryPayload;
+      const reply = await readReply(tx, payload.replyId);
+      await endReplyIn(store, tx, payload, {
         state: "unknown",
-        ids: [],
+        ids: reply?.sent ?? [],
         problem: dead.error ?? "no attempt was answered",
       });
     },

@@ -50,7 +50,11 @@ export function deliverReply(parts: DeliveryParts): Handler {
     const reply = await readReply(store.read, payload.replyId);
     // Restored from a backup, or settled by whoever had it before.
     if (reply?.state !== "pending") return endDelivery(store, item, payload, { state: "sent", ids: reply?.sent ?? [], problem: null });
-    const sender = await parts.senderOf(reply.address);
+    const sender = await parts
+      .senderOf(reply.address)
+      .catch((error: unknown) => new SendTrouble("later", messageOf(error), { cause: error }));
+    // It has not even begun: whatever is wrong with the channel, the reply is as good as before.
+    if (sender instanceof SendTrouble) return wait(parts, item, payload, reply, sender);
     if (!sender) {
       const problem = `the account ${reply.address.platform}/${reply.address.account} is not in the config any more`;
       return endDelivery(store, item, payload, { state: "refused", ids: reply.sent, problem });
@@ -62,19 +66,20 @@ export function deliverReply(parts: DeliveryParts): Handler {
 }
 
 async function deliver(
-  { store, random, reached }: DeliveryParts,
+  parts: DeliveryParts,
   sender: Sender,
   item: ClaimedWork,
   payload: DeliveryPayload,
   reply: StoredReply,
   lost: AbortSignal,
 ): Promise<void> {
+  const { store, reached } = parts;
   const { channel } = sender;
   const { delivery } = sender.account;
   const pieces = reply.parts ?? channel.partsOf(reply.text);
   const files = reply.files ?? [];
   const total = pieces.length + files.length;
-  let { unclear } = reply;
+  let { unclear, draft } = reply;
   const sent = [...reply.sent];
   let isEdit = false;
   if (reply.intended !== null && !channel.abilities.dedupes) {
@@ -86,23 +91,27 @@ async function deliver(
     while (sent.length < total) {
       const index = sent.length;
       // What is edited may be edited again: nothing about it is ever unclear.
-      isEdit = index === 0 && reply.draft !== null && channel.edit !== undefined && pieces.length > 0;
+      isEdit = index === 0 && draft !== null && channel.edit !== undefined && pieces.length > 0;
       if (!isEdit) {
         await keepDelivery(store, item, reply.id, { parts: pieces, sent, intended: index, unclear });
         reached("reply.intended");
       }
       const message = await outboundOf(store, reply, pieces, files, index);
-      const id = await withinTime(lost, async (signal) => {
-        if (!isEdit) return (await channel.send(message, signal)).id;
-        await channel.edit?.(message, reply.draft as string, signal);
-        return reply.draft as string;
-      });
+      const id = await withinTime(lost, (signal) =>
+        isEdit ? edited(channel, message, draft as string, signal) : sentBy(channel, message, signal),
+      );
+      // Somebody has removed it: what it showed is said anew.
+      if (id === null) {
+        draft = null;
+        continue;
+      }
       reached("reply.delivered");
       sent.push(id);
+      unclear = 0;
     }
   } catch (error) {
     if (lost.aborted) return;
-    return settleTrouble(store, random, sender, item, payload, { ...reply, parts: pieces, sent, unclear }, troubleOf(error, isEdit));
+    return settleTrouble(parts, sender, item, payload, { ...reply, parts: pieces, sent, unclear }, troubleOf(error, isEdit));
   }
   const isKnown = !sent.includes(null);
   await endDelivery(store, item, payload, {
@@ -134,26 +143,59 @@ async function outboundOf(
   return { ...common, part: null, file: { name: file.name, mediaType: file.mediaType, data } };
 }
 
+async function sentBy(channel: Channel, message: Outbound, signal: AbortSignal): Promise<string> {
+  return (await channel.send(message, signal)).id;
+}
+
+/** Null: there is no such message any more. */
+async function edited(channel: Channel, message: Outbound, id: string, signal: AbortSignal): Promise<string | null> {
+  try {
+    await channel.edit?.(message, id, signal);
+    return id;
+  } catch (error) {
+    if (error instanceof SendTrouble && error.kind === "refused" && !error.isWhole) return null;
+    throw error;
+  }
+}
+
 async function settleTrouble(
-  store: Store,
-  random: Random,
+  parts: DeliveryParts,
   sender: Sender,
   item: ClaimedWork,
   payload: DeliveryPayload,
   reply: StoredReply,
   trouble: SendTrouble,
 ): Promise<void> {
-  if (trouble.kind === "refused") return endDelivery(store, item, payload, { state: "refused", ids: reply.sent, problem: trouble.message });
-  if (trouble.kind === "unclear") {
-    if (sender.channel.abilities.dedupes || sender.account.delivery === "at_least_once") return retryDelivery(store, item, trouble.message);
-    return endDelivery(store, item, payload, { state: "unknown", ids: reply.sent, problem: trouble.message });
-  }
+  const { store } = parts;
+  const { kind, isWhole, message: problem } = trouble;
+  // Where it is the account that is refused, the reply is as good as before: the operator may help.
+  if (kind === "refused" && !isWhole) return endDelivery(store, item, payload, { state: "refused", ids: reply.sent, problem });
+  if (kind !== "unclear") return wait(parts, item, payload, reply, trouble, sender);
+  if (reply.ageMs > GIVE_UP_MS)
+    return endDelivery(store, item, payload, { state: "unknown", ids: reply.sent, problem: `not within a day: ${problem}` });
+  // What is intended stays in the books: whoever takes it up next does with it what the policy says.
+  await retryDelivery(store, item, problem, backoffOf(reply, parts.random));
+}
+
+async function wait(
+  { store, random }: DeliveryParts,
+  item: ClaimedWork,
+  payload: DeliveryPayload,
+  reply: StoredReply,
+  trouble: SendTrouble,
+  sender?: Sender,
+): Promise<void> {
   if (reply.ageMs > GIVE_UP_MS)
     return endDelivery(store, item, payload, { state: "refused", ids: reply.sent, problem: `not within a day: ${trouble.message}` });
-  // The longer it has been waiting, the longer it can wait.
-  const wait = trouble.afterMs ?? Math.min(LATER_MAX_MS, Math.max(LATER_MS, reply.ageMs / 2)) * (0.5 + random.fraction());
-  if (trouble.isWhole) sender.pause(wait);
-  await postponeDelivery(store, item, reply, reply, wait);
+  const ms = trouble.afterMs ?? backoffOf(reply, random);
+  if (trouble.isWhole) sender?.pause(ms);
+  // What was on its way when a channel could not be opened may still have arrived.
+  await postponeDelivery(store, item, reply, sender ? reply : null, ms);
+}
+
+/** The longer it has been waiting, the longer it can wait. */
+function backoffOf({ ageMs }: StoredReply, random: Random): number {
+  return Math.min(LATER_MAX_MS, Math.max(LATER_MS, ageMs / 2)) * (0.5 + random.fraction());
 }
 
 function troubleOf(error: unknown, isEdit: boolean): SendTrouble {
@@ -161,10 +203,13 @@ function troubleOf(error: unknown, isEdit: boolean): SendTrouble {
   return isEdit && trouble.kind === "unclear" ? new SendTrouble("later", trouble.message, { cause: error }) : trouble;
 }
 
+/** A channel that does not listen to its signal is not waited for either: nobody knows what comes of it. */
 async function withinTime<T>(lost: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const ending = firstOf([lost], SEND_MS);
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  ending.signal.addEventListener("abort", () => reject(ending.signal.reason), { once: true });
   try {
-    return await run(ending.signal);
+    return await Promise.race([run(ending.signal), over]);
   } finally {
     ending.over();
   }

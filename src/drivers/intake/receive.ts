@@ -5,7 +5,7 @@ import { type InboundMessage, inboundMessage } from "../../contract/wire.ts";
 import type { Address } from "../../deciders/routing/address.ts";
 import type { ChatMessage } from "../../kernel/channel.ts";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
-import { isFailure } from "../../kernel/failure.ts";
+import { asFailure, isFailure } from "../../kernel/failure.ts";
 import type { Log } from "../../kernel/log.ts";
 import type { Random } from "../../kernel/random.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
@@ -14,6 +14,9 @@ import type { Tx } from "../../store/engine.ts";
 import type { Intake, Stored, Taken } from "./accept.ts";
 import { gate, isOnList } from "./gate.ts";
 import { originOf, wordsOf } from "./origin.ts";
+
+/** Of what somebody else has chosen, as much as a record needs. */
+const SHOWN_CHARACTERS = 200;
 
 export interface ReceiveParts extends ReplyParts {
   readonly agents: Pick<AgentRegistry, "current">;
@@ -25,12 +28,20 @@ export interface ReceiveParts extends ReplyParts {
   redact<T>(value: T): T;
 }
 
-/** What a channel has heard. `alongside`: what must be committed with it. Resolves when all of it is; the same again does no harm. */
-export type Receive = (account: ChannelAccount, messages: readonly ChatMessage[], alongside: (tx: Tx) => Promise<void>) => Promise<void>;
+/**
+ * What must be committed with it. `isAll`: everything is stored now; before, only what every commit needs counts.
+ */
+export type Alongside = (tx: Tx, isAll: boolean) => Promise<void>;
 
-/** Decides which messages come in, and stores them together. Where one of them cannot be, they are stored one by one. */
+/** What a channel has heard. Resolves when all of it is committed; the same again does no harm. */
+export type Receive = (account: ChannelAccount, messages: readonly ChatMessage[], alongside: Alongside) => Promise<void>;
+
+/**
+ * Decides which messages come in, and stores them together. Where one of them cannot be, they are stored one by one, and those that cannot
+ * even be so are recorded as refused: else the platform would bring them again and again, and nothing after them.
+ */
 export function receiver(parts: ReceiveParts): Receive {
-  const { store, intake } = parts;
+  const { store, intake, log } = parts;
   const commit = async (taken: readonly Taken[], alongside: (tx: Tx) => Promise<void>): Promise<void> => {
     const outcomes = await store.transact(
       taken.length === 1 ? (taken[0] as Taken).label : "admit messages",
@@ -46,18 +57,57 @@ export function receiver(parts: ReceiveParts): Receive {
   };
   return async (account, messages, alongside) => {
     parts.reached("message.received");
-    const taken = await sorted(parts, account, messages);
+    const heard = await sorted(parts, account, messages);
     try {
-      return await commit(taken, alongside);
+      return await commit(
+        heard.map(({ taken }) => taken),
+        (tx) => alongside(tx, true),
+      );
     } catch (error) {
-      if (taken.length < 2 || (isFailure(error) && /^(store|fence)\./.test(error.code))) throw error;
+      if (mayPass(error) || heard.length === 0) throw error;
     }
-    for (const one of taken) await commit([one], async () => {});
-    await commit([], alongside);
+    for (const { taken, message } of heard)
+      await commit([taken], (tx) => alongside(tx, false)).catch((error: unknown) => {
+        if (mayPass(error)) throw error;
+        const { code, message: problem } = asFailure(error);
+        log.error("a message cannot be stored", { platform: account.platform, account: account.account, code, problem });
+        return commit([refused(parts, account, message, code, problem)], (tx) => alongside(tx, false));
+      });
+    await commit([], (tx) => alongside(tx, true));
   };
 }
 
-async function sorted(parts: ReceiveParts, account: ChannelAccount, messages: readonly ChatMessage[]): Promise<Taken[]> {
+/** It has nothing to do with the message. */
+function mayPass(error: unknown): boolean {
+  return isFailure(error) && (/^(store|fence)\./.test(error.code) || error.entry.retry !== "never");
+}
+
+interface Heard {
+  readonly message: ChatMessage;
+  readonly taken: Taken;
+}
+
+/** Nobody answers it, and the books say why. */
+function refused(
+  { store }: ReceiveParts,
+  { platform, account }: ChannelAccount,
+  message: ChatMessage,
+  code: string,
+  problem: string,
+): Taken {
+  const shown = (text: string): string => text.slice(0, SHOWN_CHARACTERS).replaceAll("\0", "").toWellFormed();
+  return {
+    label: "refuse message",
+    inTx: async (tx) => {
+      const actor = `${platform}:${shown(message.sender.id)}`;
+      const data = { id: shown(message.id), code, message: shown(problem) };
+      await store.ledger.append(tx, { type: "message.refused", actor, subject: ["channel", platform, account], data });
+      return { admission: null, stopped: [], point: null };
+    },
+  };
+}
+
+async function sorted(parts: ReceiveParts, account: ChannelAccount, messages: readonly ChatMessage[]): Promise<Heard[]> {
   const { owners } = parts.agents.current.settings.config;
   const unknown = new Set(messages.map(({ sender }) => sender.id).filter((peer) => !isOnList(account, peer, owners)));
   const paired = await pairedAmong(parts.store.read, account, [...unknown]);
@@ -65,17 +115,23 @@ async function sorted(parts: ReceiveParts, account: ChannelAccount, messages: re
   return messages.flatMap((message) => {
     const how = gate(account, message, facts);
     if (how === "not ours") return [];
-    const inbound = inboundOf(account, parts.redact(message));
-    if (!inbound.success) {
-      parts.log.warn("a message cannot be taken", {
-        platform: account.platform,
-        id: message.id.slice(0, 100),
-        problem: inbound.error.message,
-      });
-      return [];
-    }
-    return [how === "stranger" ? turnedAway(parts, inbound.data, message) : letIn(parts, inbound.data, parts.redact(message))];
+    const clean = parts.redact(message);
+    const inbound = inboundOf(account, clean);
+    const taken = (): Taken => {
+      if (!inbound.success) return refused(parts, account, clean, "request.malformed", problemOf(inbound.error));
+      return how === "stranger" ? turnedAway(parts, inbound.data, message) : letIn(parts, inbound.data, clean);
+    };
+    // Of strangers there may be any number, and they may say anything.
+    return inbound.success || how === "let in" ? [{ message: clean, taken: taken() }] : [];
   });
+}
+
+function problemOf({
+  issues,
+}: {
+  readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[];
+}): string {
+  return issues.map(({ path, message }) => `${path.map(String).join(".")}: ${message}`).join("; ");
 }
 
 function letIn({ intake }: ReceiveParts, inbound: InboundMessage, message: ChatMessage): Taken {

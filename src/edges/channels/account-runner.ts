@@ -30,6 +30,10 @@ const BACKOFF_MAX_MS = 60_000;
 /** Only the operator can help: it is tried again all the same, since a token may be made valid elsewhere. */
 const REFUSED_MS = 60_000;
 const ASK_AGAIN_MS = 2_000;
+/** Of the time of a lease: an answer of the database that comes later than this says nothing about how much of it is left. */
+const LATE = 1 / 3;
+/** How long a channel that was told to end may take; then it is left alone. */
+const ENDING_MS = 3_000;
 
 /**
  * Keeps one account connected, on one node at a time.
@@ -45,6 +49,8 @@ export class AccountRunner {
   readonly #open: () => Promise<Channel>;
   readonly #stopping = new AbortController();
   #said = "";
+  /** One after another: what is said last must be what stays. */
+  #telling: Promise<void> = Promise.resolve();
   #loop: Promise<void> | undefined;
 
   /** `current`: the account as the config has it now; who may speak may change without a new connection. */
@@ -89,7 +95,9 @@ export class AccountRunner {
     const stop = (): void => lost.abort();
     this.#stopping.signal.addEventListener("abort", stop, { once: true });
     if (this.#stopping.signal.aborted) stop();
-    const renewing = setInterval(() => void this.#renew(fence, lost), leaseMs / 3);
+    // Whoever cannot say that it is still there stops before somebody else may begin, whatever keeps it from saying so.
+    const silent = setTimeout(stop, leaseMs * (1 - LATE));
+    const renewing = setInterval(() => void this.#renew(fence, lost, silent), leaseMs / 4);
     try {
       for (let attempt = 1; !lost.signal.aborted; attempt++) {
         const waits = await this.#connect(fence, attempt, lost.signal, () => {
@@ -97,18 +105,21 @@ export class AccountRunner {
         });
         await sleep(waits, undefined, { signal: lost.signal }).catch(() => {});
       }
-      await this.#tell({ state: "off", problem: null, name: null, node: null });
+      await this.#tell(fence, { state: "off", problem: null, name: null, node: null });
     } finally {
       clearInterval(renewing);
+      clearTimeout(silent);
       this.#stopping.signal.removeEventListener("abort", stop);
       await store.leases.release(accountLease(this.#name), fence);
     }
   }
 
-  async #renew(fence: number, lost: AbortController): Promise<void> {
+  async #renew(fence: number, lost: AbortController, silent: NodeJS.Timeout): Promise<void> {
     const { store, leaseMs, log } = this.#parts;
+    const asked = performance.now();
     try {
       if ((await store.leases.renew(accountLease(this.#name), fence, leaseMs)) === null) lost.abort();
+      else if (performance.now() - asked < leaseMs * LATE) silent.refresh();
     } catch (error) {
       log.warn("the lease of an account could not be renewed", { ...this.#name, error: messageOf(error) });
     }
@@ -118,46 +129,75 @@ export class AccountRunner {
   async #connect(fence: number, attempt: number, signal: AbortSignal, worked: () => void): Promise<number> {
     const { store, node, random } = this.#parts;
     try {
-      await this.#tell({ state: "connecting", problem: null, name: null, node });
+      await this.#tell(fence, { state: "connecting", problem: null, name: null, node });
       const channel = await this.#open();
-      await channel.listen(
+      const listening = channel.listen(
         {
           cursor: await readCursor(store.read, this.#name),
           take: (messages, cursor) =>
-            this.#parts.receive(this.#current(), messages, async (tx) => {
+            this.#parts.receive(this.#current(), messages, async (tx, isAll) => {
               await store.leases.guard(tx, accountLease(this.#name), fence);
-              if (cursor !== undefined) await keepCursor(tx, this.#name, cursor);
+              if (isAll && cursor !== undefined) await keepCursor(tx, this.#name, cursor);
             }),
           connected: (name) => {
             worked();
-            void this.#tell({ state: "connected", problem: null, name, node });
+            void this.#tell(fence, { state: "connected", problem: null, name, node });
           },
-          disconnected: (problem) => void this.#tell({ state: "cut off", problem, name: null, node }),
+          disconnected: (problem) => void this.#tell(fence, { state: "cut off", problem, name: null, node }),
         },
         signal,
       );
+      await this.#untilEnded(listening, signal);
       if (signal.aborted) return 0;
       throw new ChannelTrouble("cut off", "the platform has ended the connection");
     } catch (error) {
       if (signal.aborted || isFailure(error, "fence.stale")) return 0;
       const trouble = error instanceof ChannelTrouble ? error : new ChannelTrouble("cut off", messageOf(error), { cause: error });
-      await this.#tell({ state: trouble.kind, problem: trouble.message, name: null, node });
+      await this.#tell(fence, { state: trouble.kind, problem: trouble.message, name: null, node });
       if (trouble.afterMs !== null) return trouble.afterMs;
       return trouble.kind === "refused" ? REFUSED_MS : jitteredBackoff(attempt, random, BACKOFF_MS, BACKOFF_MAX_MS);
     }
   }
 
+  /** One that does not end when it is told to keeps nobody waiting: what it still takes is refused, since its fence is old. */
+  async #untilEnded(listening: Promise<void>, signal: AbortSignal): Promise<void> {
+    const { promise: left, reject } = Promise.withResolvers<never>();
+    let timer: NodeJS.Timeout | undefined;
+    const leave = (): void => {
+      timer = setTimeout(() => {
+        this.#parts.log.warn("a channel does not end", { ...this.#name });
+        reject(new ChannelTrouble("cut off", "it does not end"));
+      }, ENDING_MS);
+    };
+    signal.addEventListener("abort", leave, { once: true });
+    if (signal.aborted) leave();
+    try {
+      await Promise.race([listening, left]);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", leave);
+    }
+  }
+
   /** What has not changed is not said again. */
-  async #tell(now: AccountState): Promise<void> {
-    const { store, log } = this.#parts;
-    const said = JSON.stringify(now);
+  #tell(fence: number, now: AccountState): Promise<void> {
+    const said = JSON.stringify([fence, now]);
     // Every attempt connects; only what comes of it is worth a word.
-    if (said === this.#said || (now.state === "connecting" && this.#said !== "")) return;
+    if (said === this.#said || (now.state === "connecting" && this.#said !== "")) return this.#telling;
     this.#said = said;
     const { state, problem } = now;
-    if (problem !== null) log.warn("a channel does not work", { ...this.#name, state, problem });
+    if (problem !== null) this.#parts.log.warn("a channel does not work", { ...this.#name, state, problem });
+    this.#telling = this.#telling.then(() => this.#keep(fence, now));
+    return this.#telling;
+  }
+
+  /** Refused to whoever does not hold the account any more: another may have said something newer. */
+  async #keep(fence: number, now: AccountState): Promise<void> {
+    const { store, log } = this.#parts;
+    const { state, problem } = now;
     try {
       await store.transact("channel state", async (tx) => {
+        await store.leases.guard(tx, accountLease(this.#name), fence);
         await tellState(tx, this.#name, now);
         if (state === "connecting") return;
         const subject = ["channel", this.#name.platform, this.#name.account];
@@ -166,7 +206,8 @@ export class AccountRunner {
       });
     } catch (error) {
       this.#said = "";
-      log.warn("the state of a channel could not be kept", { ...this.#name, error: messageOf(error) });
+      if (!isFailure(error, "fence.stale"))
+        log.warn("the state of a channel could not be kept", { ...this.#name, error: messageOf(error) });
     }
   }
 }

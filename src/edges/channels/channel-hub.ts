@@ -1,4 +1,5 @@
-import { type ChannelAccount, CREDENTIALS } from "../../contract/channels.ts";
+import { accountsOf, type ChannelAccount, CREDENTIALS } from "../../contract/channels.ts";
+import type { Config } from "../../contract/config.ts";
 import type { Address } from "../../deciders/routing/address.ts";
 import type { Sender } from "../../drivers/dispatch/deliver-reply.ts";
 import { sha256 } from "../../kernel/canonical-json.ts";
@@ -14,7 +15,8 @@ export interface HubParts extends RunnerParts {
   readonly plugins: readonly ChannelPlugin[];
 }
 
-const LONGEST_PAUSE_MS = 60_000;
+/** A platform may ask for minutes; one that asks for days is asked again. */
+const LONGEST_PAUSE_MS = 60 * 60_000;
 
 interface Entry {
   account: ChannelAccount;
@@ -37,9 +39,9 @@ export class ChannelHub {
   }
 
   /** Opens what is new, closes what is gone, and makes anew what has other credentials. */
-  async adopt(accounts: readonly ChannelAccount[]): Promise<void> {
+  async adopt(channels: Config["channels"]): Promise<void> {
     if (this.#isStopped) return;
-    const wanted = new Map(accounts.map((account) => [accountKey(account), account]));
+    const wanted = new Map(accountsOf(channels).map((account) => [accountKey(account), account]));
     const gone = [...this.#entries].filter(([key, { identity }]) => {
       const account = wanted.get(key);
       return !account || identityOf(account) !== identity;
