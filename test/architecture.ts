@@ -20,7 +20,8 @@ const GROUPS = new Set(["deciders", "records", "abilities", "drivers", "edges"])
 const OUTSIDE: Readonly<Record<string, readonly string[]>> = {
   client: ["contract"],
   cli: ["contract", "client"],
-  library: ["contract", "client"],
+  // The port of channels is the kernel's: a program that brings one throws its errors.
+  library: ["contract", "client", "kernel"],
 };
 const MAY_LOAD_DAEMON: readonly string[] = ["cli", "library"];
 const MAY_READ_ENVIRONMENT = ["settings", "daemon", "cli"];

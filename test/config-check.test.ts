@@ -34,14 +34,11 @@ test("the whole config loads without a problem", () => {
 });
 
 describe("config check", () => {
-  test("finds nothing wrong in the whole config, and says what has no effect yet", () => {
+  test("finds nothing wrong in the whole config", () => {
     write(WHOLE_CONFIG);
     const { ok, problems } = checkConfig({ home }, undefined);
     expect(ok).toBe(true);
     expect(problems.filter(({ severity }) => severity === "error")).toEqual([]);
-    const waiting = problems.filter(({ code }) => code === "config.not_read_yet");
-    expect(waiting.map(({ path }) => path)).not.toContain("providers.local");
-    expect(waiting.map(({ path }) => path)).toContain("channels.telegram");
   });
 
   test("names every model that cannot be used, with its line: an error where nothing else would answer", () => {
@@ -160,8 +157,8 @@ describe("config explain", () => {
     write(WHOLE_CONFIG);
     expect(explainKey({ home }, "agents.coder.model")).toMatchObject({ file: join(home, "guildhall.yaml"), line: 22, column: 12 });
     expect(explainKey({ home }, "agents.ops.model").because).toBe("inherited from model (line 2)");
-    expect(explainKey({ home }, "providers.local.api_key")).toMatchObject({ readBy: ["abilities/models"], awaits: null });
-    expect(explainKey({ home }, "channels.telegram.token")).toMatchObject({ readBy: [], awaits: expect.stringContaining("channels") });
+    expect(explainKey({ home }, "providers.local.api_key")).toMatchObject({ readBy: ["abilities/models"] });
+    expect(explainKey({ home }, "channels.telegram.token")).toMatchObject({ readBy: ["edges/channels"], value: "[secret]" });
     expect(explainKey({ home }, "server.host").readBy).toEqual(["daemon"]);
   });
 
@@ -207,6 +204,6 @@ describe("config schema", () => {
   test("says a word about keys", () => {
     const { properties } = configSchemaAsJson() as { properties: Record<string, { description?: string }> };
     expect(properties.model?.description).toMatch(/<provider>\/<model>/);
-    expect(JSON.stringify(properties.channels)).toMatch(/Not read yet/);
+    expect(JSON.stringify(properties.channels)).toMatch(/Accounts on a chat platform/);
   });
 });

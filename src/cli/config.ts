@@ -31,10 +31,13 @@ export async function explainKey(key: string, options: GlobalOptions): Promise<n
     print(JSON.stringify(explained));
     return 0;
   }
-  const { value, because, means, readBy, awaits } = explained;
+  const { value, because, means, readBy } = explained;
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "nothing");
-  const readers = awaits === null ? `read by ${readBy.join(", ")}` : `nothing reads it yet: it awaits ${awaits}`;
-  print(harmless([`${bold(key)} = ${text}`, `  ${because}`, `  ${readers}`, ...(means === "" ? [] : [`  ${means}`])].join("\n")));
+  print(
+    harmless(
+      [`${bold(key)} = ${text}`, `  ${because}`, `  read by ${readBy.join(", ")}`, ...(means === "" ? [] : [`  ${means}`])].join("\n"),
+    ),
+  );
   return 0;
 }
 

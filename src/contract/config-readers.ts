@@ -1,13 +1,11 @@
-/** What a key of the config is for, and who acts on it; or what will, where nothing does yet. */
+/** What a key of the config is for, and who acts on it. */
 export interface ConfigReader {
   readonly means: string;
-  /** The rooms that read it in a running daemon. Empty: it `awaits` something. */
+  /** The rooms that read it in a running daemon. */
   readonly readBy: readonly string[];
-  /** The capability that will read it, in plain words; null for a key that is read. */
-  readonly awaits: string | null;
 }
 
-const read = (means: string, ...readBy: string[]): ConfigReader => ({ means, readBy, awaits: null });
+const read = (means: string, ...readBy: string[]): ConfigReader => ({ means, readBy });
 
 /** What an agent says for itself, and all agents together where it does not. */
 const inherited = {

@@ -15,7 +15,6 @@ import { failOverdueTasks, tellUntoldEnds } from "../acts/tasks/overdue-tasks.ts
 import type { TaskParts } from "../acts/tasks/task-parts.ts";
 import { wakeForWaitingMail } from "../acts/wake-agent.ts";
 import { DELIVERY_WORK, REMOTE_WORK, TURN_WORK } from "../acts/work-kinds.ts";
-import { accountsOf } from "../contract/channels.ts";
 import { deliverReply } from "../drivers/dispatch/deliver-reply.ts";
 import { Dispatcher } from "../drivers/dispatch/dispatcher.ts";
 import { doRemoteTask } from "../drivers/dispatch/do-remote-task.ts";
@@ -29,7 +28,7 @@ import { createApp } from "../edges/api/app.ts";
 import { operatorOr } from "../edges/api/credential.ts";
 import { BUILT_IN_CHANNELS } from "../edges/channels/built-in-channels.ts";
 import { ChannelHub } from "../edges/channels/channel-hub.ts";
-import type { ChannelPlugin } from "../edges/channels/channel-plugin.ts";
+import type { ChannelPlugin } from "../kernel/channel-plugin.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { noCrashPoints, type ReachedPoint } from "../kernel/crash-points.ts";
 import { asFailure } from "../kernel/failure.ts";
@@ -117,10 +116,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const version = readVersion();
   const newId = idSource(systemClock, systemRandom);
   const node = newId();
-  const { settings: written, looks } = loadWatched(
-    options,
-    (options.tools ?? []).map(({ name }) => name),
-  );
+  const toolNames = (options.tools ?? []).map(({ name }) => name);
+  const platforms = (options.channels ?? []).map(({ platform }) => platform);
+  const { settings: written, looks } = loadWatched(options, { knownTools: toolNames, knownChannels: platforms });
   const settings = options.observe?.settings(written) ?? written;
   const { home, config, storeLocation } = settings;
   redaction.add(settings.secrets.values());
@@ -151,7 +149,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     reached,
     observe: options.observe,
     local,
-    toolNames: (options.tools ?? []).map(({ name }) => name),
+    toolNames,
+    platforms,
   });
   const { agents, personalities } = tenants;
   const access = new Access(store, agents, newId, systemRandom);
@@ -272,7 +271,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const { number, settings: now } = agents.current;
     if (number === adopted) return;
     adopted = number;
-    await channels.adopt(accountsOf(now.config.channels));
+    await channels.adopt(now.config.channels);
     if (channels.accounts.length > 0) deliveries.start();
   };
   const retention = new Retention(store, (name) => {

@@ -25,8 +25,6 @@ export interface ExplainedKey {
   readonly column: number | null;
   readonly means: string;
   readonly readBy: readonly string[];
-  /** What will read it, where nothing does yet. */
-  readonly awaits: string | null;
 }
 
 /** What an agent takes from everybody's settings where it says nothing, and under which name it knows it. */
@@ -47,18 +45,16 @@ export function explainKey(where: Whereabouts, key: string): ExplainedKey {
   if (settings === null) throw configFailure(problems);
   const path = pathOf(key);
   mustExist(path, key, settings, source);
-  const { means, readBy, awaits } = readerOf(path) ?? together(readersBelow(path));
+  const { means, readBy } = readerOf(path) ?? together(readersBelow(path));
   const found = written(path, settings, source) ?? inheritedBy(path, settings, source) ?? byDefault(path, settings);
   const redaction = new Redaction();
   redaction.add(settings.secrets.values());
-  return { key, ...found, value: redaction.value(found.value), means, readBy, awaits };
+  return { key, ...found, value: redaction.value(found.value), means, readBy };
 }
 
 /** Of a key that only holds others. */
 function together(readers: readonly ConfigReader[]): ConfigReader {
-  const readBy = [...new Set(readers.flatMap((reader) => reader.readBy))];
-  const awaits = [...new Set(readers.flatMap((reader) => reader.awaits ?? []))];
-  return { means: "", readBy, awaits: readBy.length > 0 || awaits.length === 0 ? null : awaits.join("; ") };
+  return { means: "", readBy: [...new Set(readers.flatMap((reader) => reader.readBy))] };
 }
 
 type Found = Pick<ExplainedKey, "value" | "from" | "because" | "file" | "line" | "column">;

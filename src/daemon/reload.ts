@@ -28,6 +28,8 @@ export interface ReloadParts {
   readonly configFile: string;
   /** Of the tools that the program around us brings. */
   readonly toolNames?: readonly string[];
+  /** Of the channels that the program around us brings. */
+  readonly platforms?: readonly string[];
   /** Reads the files as they are now. */
   load(): Promise<Settings>;
   /** How those files look now: as long as they look the same, they need not be read again. */

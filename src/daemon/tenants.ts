@@ -13,7 +13,7 @@ import { standstillOf } from "../records/agents/standstill.ts";
 import { configFileOf, editConfig } from "../settings/edit-config.ts";
 import { givenSettings } from "../settings/given-settings.ts";
 import { homeOf, type Whereabouts } from "../settings/home.ts";
-import { loadSettings, loadSettingsAside, type Settings } from "../settings/load-settings.ts";
+import { type LoadOptions, loadSettings, loadSettingsAside, type Settings } from "../settings/load-settings.ts";
 import { type FileLooks, looksOf, watchFiles } from "../settings/watch-files.ts";
 import { tellDefault } from "./local-models.ts";
 import { Reload, type ReloadParts, refuseEmptied, storeRevision, tellQuarantined, tellWarnings } from "./reload.ts";
@@ -32,12 +32,12 @@ function watchedFiles(where: ConfigSource): string[] {
 /** Reads the settings, and how their files looked just before. */
 export function loadWatched(
   where: ConfigSource,
-  knownTools: readonly string[] = [],
+  known: Omit<LoadOptions, "text"> = {},
 ): { readonly settings: Settings; readonly looks: FileLooks } {
   const looks = looksOf(watchedFiles(where));
   const { given } = where;
   return {
-    settings: given ? givenSettings(given, where, process.env, knownTools) : loadSettings(where, process.env, { knownTools }),
+    settings: given ? givenSettings(given, where, process.env, known) : loadSettings(where, process.env, known),
     looks,
   };
 }
@@ -70,10 +70,10 @@ export class Tenants {
       revisions: new ConfigRevisions(given.store),
       configFile: configFileOf(where, process.env),
       load: async () => {
-        const { toolNames: knownTools = [] } = given;
+        const known = { knownTools: given.toolNames ?? [], knownChannels: given.platforms ?? [] };
         const settings = where.given
-          ? givenSettings(where.given, where, process.env, knownTools)
-          : await loadSettingsAside(where, process.env, { knownTools });
+          ? givenSettings(where.given, where, process.env, known)
+          : await loadSettingsAside(where, process.env, known);
         const observed = given.observe?.settings(settings) ?? settings;
         return given.local?.in(observed) ?? observed;
       },

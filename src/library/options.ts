@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { ClientError } from "../client/client-error.ts";
 import type { configSchema } from "../contract/config.ts";
-import type { ChannelPlugin } from "../edges/channels/channel-plugin.ts";
+import type { ChannelPlugin } from "../kernel/channel-plugin.ts";
 import type { AnyTool } from "./define-tool.ts";
 
 /** What stands in `guildhall.yaml`, as a value. */

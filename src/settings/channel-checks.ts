@@ -1,17 +1,23 @@
-import { NEEDED_CREDENTIALS, PLATFORMS } from "../contract/channels.ts";
+import { CREDENTIALS, NEEDED_CREDENTIALS, PLATFORMS } from "../contract/channels.ts";
 import { didYouMean, nearest } from "../kernel/nearest.ts";
 import { type ConfigPath, type Finding, warningAt } from "./config-problem.ts";
-import { mapAt, valueAt } from "./value-at.ts";
+import { isMap, mapAt, valueAt } from "./value-at.ts";
 
-/** Whatever is wrong with an account keeps that account from working, and nothing else: all of it is a warning. */
-export function channelFindings(value: unknown): Finding[] {
-  return Object.keys(mapAt(value, ["channels"])).flatMap((platform) => {
-    const needed = NEEDED_CREDENTIALS[platform as (typeof PLATFORMS)[number]];
+/**
+ * Whatever is wrong with an account keeps that account from working, and nothing else: all of it is a warning. `more` are the platforms of
+ * the program around us, which knows what they need.
+ */
+export function channelFindings(value: unknown, more: readonly string[]): Finding[] {
+  return Object.entries(mapAt(value, ["channels"])).flatMap(([platform, section]) => {
+    // What is no map is the schema's to refuse.
+    if (more.includes(platform) || !isMap(section)) return [];
+    const needed = Object.hasOwn(NEEDED_CREDENTIALS, platform) && NEEDED_CREDENTIALS[platform as (typeof PLATFORMS)[number]];
     if (!needed) return [unknownPlatform(platform)];
     const top: ConfigPath = ["channels", platform];
-    const named = Object.keys(mapAt(value, [...top, "accounts"])).map((name): ConfigPath => [...top, "accounts", name]);
+    const accounts = Object.entries(mapAt(section, ["accounts"])).filter(([, account]) => isMap(account));
+    const named = accounts.map(([name]): ConfigPath => [...top, "accounts", name]);
     // Without accounts of other names, what stands here is one.
-    const places = named.length === 0 || hasAny(value, top) ? [top, ...named] : named;
+    const places = named.length === 0 || CREDENTIALS.some((key) => section[key] !== undefined) ? [top, ...named] : named;
     return places.flatMap((place) => missingAt(value, place, needed));
   });
 }
@@ -34,9 +40,3 @@ function missingAt(value: unknown, place: ConfigPath, needed: readonly (string |
     return [warningAt(place, "config.no_credential", `the account cannot connect without ${wanted}`, `Write ${wanted} here.`)];
   });
 }
-
-function hasAny(value: unknown, place: ConfigPath): boolean {
-  return Object.keys(mapAt(value, place)).some((key) => ALL.has(key));
-}
-
-const ALL = new Set<string>(Object.values(NEEDED_CREDENTIALS).flat(2));

@@ -27,7 +27,6 @@ function describe(node: Node, path: readonly string[]): void {
 /** A key that has a line only through what is around it is told about there. */
 function name(node: Node, path: readonly string[]): void {
   const reader = readerOf(path);
-  if (reader && reader !== readerOf(path.slice(0, -1)))
-    node.description = reader.awaits === null ? reader.means : `${reader.means} Not read yet: awaits ${reader.awaits}.`;
+  if (reader && reader !== readerOf(path.slice(0, -1))) node.description = reader.means;
   describe(node, path);
 }

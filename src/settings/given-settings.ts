@@ -1,6 +1,6 @@
 import { Failure } from "../kernel/failure.ts";
 import type { Environment, Whereabouts } from "./home.ts";
-import { inspectSettings, type Settings } from "./load-settings.ts";
+import { inspectSettings, type LoadOptions, type Settings } from "./load-settings.ts";
 
 /** Of no use where the config is a program's: it has its secrets from somewhere already. */
 const NOT_FOR_PROGRAMS = "config.literal_secret";
@@ -9,8 +9,8 @@ const NOT_FOR_PROGRAMS = "config.literal_secret";
  * The settings of a program that hands in its config as a value. The rules are those of the file, `${NAME}` included; but nothing has a line,
  * and a broken section of one agent is the program's mistake and refused like any other.
  */
-export function givenSettings(config: object, where: Whereabouts, environment: Environment, knownTools: readonly string[]): Settings {
-  const { settings, problems } = inspectSettings({ home: where.home }, environment, { text: asText(config), knownTools });
+export function givenSettings(config: object, where: Whereabouts, environment: Environment, known: Omit<LoadOptions, "text">): Settings {
+  const { settings, problems } = inspectSettings({ home: where.home }, environment, { ...known, text: asText(config) });
   const errors = problems.filter(({ severity }) => severity === "error");
   const [first] = errors;
   if (first || settings === null) {

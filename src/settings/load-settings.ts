@@ -40,6 +40,8 @@ export interface Settings {
 export interface LoadOptions {
   /** Tools that the program around us brings along. */
   readonly knownTools?: readonly string[];
+  /** Platforms whose channels it brings along. */
+  readonly knownChannels?: readonly string[];
   /** Instead of what the config file says: a config that is not written yet. */
   readonly text?: string;
 }
@@ -99,6 +101,7 @@ function settingsOf({ home, file, text, source, dotEnv, lookUp }: ReadConfig, op
           file,
           home,
           knownTools: options.knownTools ?? [],
+          knownChannels: options.knownChannels ?? [],
           // Most files are sound, and then nothing is said about any of them.
           redact: (said) => {
             redact ??= redactor(secrets);

@@ -20,6 +20,7 @@ export interface Around {
   readonly file: string;
   readonly home: string;
   readonly knownTools: readonly string[];
+  readonly knownChannels: readonly string[];
   /** Applied to what is said about values: a secret may stand where it does not belong. */
   readonly redact: Redact;
 }
@@ -35,7 +36,7 @@ export function validateConfig(source: YamlSource, around: Around): ValidatedCon
   const findings = withoutEchoes([
     ...source.findings,
     ...agentFindings(written, { home: around.home, configFile: around.file }),
-    ...channelFindings(written),
+    ...channelFindings(written, around.knownChannels),
     ...toolFindings(written, around.knownTools),
     ...secretFindings(source),
     ...schemaFindings(parsed.error?.issues ?? [], source),

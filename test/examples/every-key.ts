@@ -18,7 +18,7 @@ identities: { jon: [telegram:7, discord:9] }
 providers:
   local: { type: openai-compatible, base_url: http://127.0.0.1:8000/v1, api_key: provider-key }
 prices: { local/small: { input: 1, output: 2, cached_input: 0.1 } }
-limits: { turns: 64, waiting: 1000, waiting_per_agent: 100 }
+limits: { turns: 64, waiting: 1000, waiting_per_agent: 100, waiting_per_chat: 50 }
 web: { search: { searxng: http://127.0.0.1:8, brave: brave-key-value, tavily: tavily-key-value }, private_hosts: [127.0.0.1] }
 agents:
   main: { default: true, tools: coding, sees: "*", subagents: { agents: [peer:far] } }
@@ -58,7 +58,24 @@ bindings:
   - { agent: coder, terminal: c }
   - { agent: away, match: { platform: far } }
 channels:
-  telegram: { token: channel-token, allow: [7], require_mention: true, api_url: http://127.0.0.1:8, accounts: { work: { token: account-token, allow: ["*"], require_mention: false, api_url: http://127.0.0.1:8 } } }
+  telegram:
+    token: channel-token
+    app_token: channel-app-token
+    signing_secret: channel-signing-secret
+    app_secret: channel-app-secret
+    verify_token: channel-verify-token
+    phone_number_id: "100"
+    secret: channel-secret-value
+    url: http://127.0.0.1:8
+    allow: [7]
+    require_mention: true
+    api_url: http://127.0.0.1:8
+    delivery: at_least_once
+    stream: true
+    receipts: groups
+    max_file_mb: 1
+    accounts:
+      work: { token: account-token, app_token: channel-app-token, signing_secret: channel-signing-secret, app_secret: channel-app-secret, verify_token: channel-verify-token, phone_number_id: "100", secret: channel-secret-value, url: http://127.0.0.1:8, allow: [7], require_mention: true, api_url: http://127.0.0.1:8, delivery: at_least_once, stream: true, receipts: groups, max_file_mb: 1 }
 pools:
   house:
     readers: ["*"]

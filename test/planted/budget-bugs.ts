@@ -141,8 +141,8 @@ export const BUDGET_BUGS: readonly PlantedBug[] = [
   {
     name: "a message that was taken is refused when it comes again",
     file: "src/acts/admit-message.ts",
-    from: "      if (owner !== runId) return firstAdmission(tx, owner);\n      const wanted",
-    to: "      if (owner !== runId) await message.refuseWhenFull?.(tx, message.decision.agent as string);\n      if (owner !== runId) return firstAdmission(tx, owner);\n      const wanted",
+    from: "  if (owner !== runId) return firstAdmission(tx, owner);\n  const wanted",
+    to: "  if (owner !== runId) await message.refuseWhenFull?.(tx, message.decision.agent as string, message.sessionKey as string);\n  if (owner !== runId) return firstAdmission(tx, owner);\n  const wanted",
     ...overload,
   },
   {

@@ -53,8 +53,8 @@ export const SESSION_BUGS: readonly PlantedBug[] = [
   {
     name: "a command that comes again takes effect again",
     file: "src/acts/answer-command.ts",
-    from: "      if (owner !== runId) return { admission: await firstAdmission(tx, owner), stopped: [] };\n",
-    to: "      if (owner !== runId) await message.effect(tx, await placeMessage(tx, message, message.targets ?? null));\n      if (owner !== runId) return { admission: await firstAdmission(tx, owner), stopped: [] };\n",
+    from: "  if (owner !== runId) return { admission: await firstAdmission(tx, owner), stopped: [] };\n",
+    to: "  if (owner !== runId) await message.effect(tx, await placeMessage(tx, message, message.targets ?? null));\n  if (owner !== runId) return { admission: await firstAdmission(tx, owner), stopped: [] };\n",
     ...commands,
   },
   {

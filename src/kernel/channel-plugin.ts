@@ -1,0 +1,18 @@
+import type { ChannelAccount } from "../contract/channels.ts";
+import type { Channel } from "./channel.ts";
+import type { Clock } from "./clock.ts";
+import type { Log } from "./log.ts";
+import type { Random } from "./random.ts";
+
+export interface ChannelParts {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Port: a kind of channel, ours or one that the program around us brings. Whatever it needs is loaded when the first account is opened. */
+export interface ChannelPlugin {
+  /** As it stands under `channels:` and in bindings. */
+  readonly platform: string;
+  open(account: ChannelAccount, parts: ChannelParts): Promise<Channel>;
+}
