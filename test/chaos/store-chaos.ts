@@ -11,6 +11,8 @@ import type { WorkerPlan } from "./store-worker.ts";
 import { type Limits, Victim } from "./victim.ts";
 
 export interface ChaosOptions {
+  /** The server does not wait for its disk. */
+  readonly quick?: boolean;
   readonly database: "sqlite" | "postgres";
   readonly cycles: number;
   readonly seed: number;
@@ -65,9 +67,12 @@ const BLOWS: Record<ChaosOptions["database"], readonly Blow[]> = {
   ],
 };
 
+/** A crash of the server alone loses nothing that the machine still has; only a crash of the machine would. */
+const FORGETFUL = { fsync: "off", full_page_writes: "off" };
+
 /** Lives and deaths of victims on one database after another, with an audit at the end of each. */
 export async function storeChaos(options: ChaosOptions): Promise<ChaosReport> {
-  const server = options.database === "postgres" ? await startPostgres() : undefined;
+  const server = options.database === "postgres" ? await startPostgres(options.quick ? FORGETFUL : {}) : undefined;
   const run = new ChaosRun(options, server);
   try {
     return await run.all();

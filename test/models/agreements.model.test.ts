@@ -13,7 +13,7 @@ import { Agreements } from "../../src/records/agreements/agreements.ts";
 import { Pools } from "../../src/records/pools/pools.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
 import { Elapse } from "./elapse.ts";
-import { SEED } from "./seed.ts";
+import { runsOf, SEED } from "./seed.ts";
 
 interface Expected {
   readonly proposal: Proposal;
@@ -152,7 +152,7 @@ describe.each(PLACES)("agreements on %s behave like their model", (_name, makePl
           await place.remove();
         }
       }),
-      { seed: SEED, numRuns: makePlace.name === "sqlitePlace" ? 40 : 12 },
+      { seed: SEED, numRuns: runsOf(makePlace, 40, 12) },
     );
   });
 });

@@ -7,7 +7,7 @@ import type { Store } from "../../src/store/store.ts";
 import { guest, reader } from "../callers.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
 import { Elapse } from "./elapse.ts";
-import { SEED } from "./seed.ts";
+import { runsOf, SEED } from "./seed.ts";
 
 interface Held {
   readonly resource: string;
@@ -173,7 +173,7 @@ describe.each(PLACES)("claims on %s behave like their model", (_name, makePlace)
           await place.remove();
         }
       }),
-      { seed: SEED, numRuns: makePlace.name === "sqlitePlace" ? 60 : 15 },
+      { seed: SEED, numRuns: runsOf(makePlace, 60, 15) },
     );
   });
 });

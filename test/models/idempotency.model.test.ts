@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Store } from "../../src/store/store.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
 import { Elapse } from "./elapse.ts";
-import { SEED } from "./seed.ts";
+import { runsOf, SEED } from "./seed.ts";
 
 interface Entry {
   request: string;
@@ -124,7 +124,7 @@ describe.each(PLACES)("idempotency on %s behaves like its model", (_name, makePl
           await place.remove();
         }
       }),
-      { seed: SEED, numRuns: makePlace.name === "sqlitePlace" ? 60 : 15 },
+      { seed: SEED, numRuns: runsOf(makePlace, 60, 15) },
     );
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Store } from "../../src/store/store.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
 import { Elapse } from "./elapse.ts";
-import { SEED } from "./seed.ts";
+import { runsOf, SEED } from "./seed.ts";
 
 interface Held {
   holder: string;
@@ -117,7 +117,7 @@ describe.each(PLACES)("leases on %s behave like their model", (_name, makePlace)
           await place.remove();
         }
       }),
-      { seed: SEED, numRuns: makePlace.name === "sqlitePlace" ? 60 : 15 },
+      { seed: SEED, numRuns: runsOf(makePlace, 60, 15) },
     );
   });
 });

@@ -10,7 +10,7 @@ import type { Store } from "../../src/store/store.ts";
 import { agent, guest } from "../callers.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
 import { Elapse } from "./elapse.ts";
-import { SEED } from "./seed.ts";
+import { runsOf, SEED } from "./seed.ts";
 
 interface Letter {
   readonly id: string;
@@ -193,7 +193,7 @@ describe.each(PLACES)("mail on %s behaves like its model", (_name, makePlace) =>
           await place.remove();
         }
       }),
-      { seed: SEED, numRuns: makePlace.name === "sqlitePlace" ? 60 : 15 },
+      { seed: SEED, numRuns: runsOf(makePlace, 60, 15) },
     );
   });
 });

@@ -7,7 +7,7 @@ import type { Store } from "../../src/store/store.ts";
 import { agent, poolsOn } from "../contract/pool-callers.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
 import { Elapse } from "./elapse.ts";
-import { SEED } from "./seed.ts";
+import { runsOf, SEED } from "./seed.ts";
 
 const TTL = 10_000;
 const KEYS = ["free", "strict", "list"] as const;
@@ -267,7 +267,7 @@ describe.each(PLACES)("pools on %s behave like their model", (_name, makePlace) 
           await place.remove();
         }
       }),
-      { seed: SEED, numRuns: makePlace.name === "sqlitePlace" ? 60 : 12 },
+      { seed: SEED, numRuns: runsOf(makePlace, 60, 12) },
     );
   });
 });

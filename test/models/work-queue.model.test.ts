@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Store } from "../../src/store/store.ts";
 import type { Claim } from "../../src/store/work-queue.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
-import { SEED } from "./seed.ts";
+import { runsOf, SEED } from "./seed.ts";
 
 interface Item {
   readonly id: number;
@@ -236,7 +236,7 @@ describe.each(PLACES)("the work queue on %s behaves like its model", (_name, mak
           await place.remove();
         }
       }),
-      { seed: SEED, numRuns: makePlace.name === "sqlitePlace" ? 120 : 20 },
+      { seed: SEED, numRuns: runsOf(makePlace, 120, 20) },
     );
   });
 });
