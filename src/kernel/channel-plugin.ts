@@ -14,5 +14,7 @@ export interface ChannelParts {
 export interface ChannelPlugin {
   /** As it stands under `channels:` and in bindings. */
   readonly platform: string;
+  /** Whether it brings replies out, of this account; absent: yes. Where it does not, they are collected over the API. */
+  sends?(account: ChannelAccount): boolean;
   open(account: ChannelAccount, parts: ChannelParts): Promise<Channel>;
 }

@@ -14,7 +14,8 @@ export interface Channel {
   send(message: Outbound, signal: AbortSignal): Promise<{ readonly id: string }>;
   /** In the place of a message of ours. Twice the same is the same as once. */
   edit?(message: Outbound, id: string, signal: AbortSignal): Promise<void>;
-  typing?(place: ChatPlace, signal: AbortSignal): Promise<void>;
+  /** `answers`: the message that is being answered; some platforms show it only there. */
+  typing?(place: ChatPlace, signal: AbortSignal, answers?: string): Promise<void>;
   /** A mark on somebody's message; null takes ours away. */
   react?(place: ChatPlace, messageId: string, mark: Mark | null, signal: AbortSignal): Promise<void>;
   /** What somebody has sent along; the stream ends at `maxBytes` with an error. */

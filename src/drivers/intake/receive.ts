@@ -154,7 +154,7 @@ function turnedAway(parts: ReceiveParts, inbound: InboundMessage, { messageId, p
 
 function inboundOf(
   { platform, account }: ChannelAccount,
-  { id, place, sender, text, files }: ChatMessage,
+  { id, place, sender, text, files, quoted }: ChatMessage,
 ): ReturnType<typeof inboundMessage.safeParse> {
   return inboundMessage.safeParse({
     id,
@@ -166,7 +166,7 @@ function inboundOf(
     chat_type: place.chatType,
     peer: sender.id,
     roles: [...(sender.roles ?? [])],
-    // What is only sent along has no words; a message must have some.
-    text: text.replaceAll("\0", "").toWellFormed() || (files?.length ? " " : ""),
+    // What is only sent along or passed on has no words of its own; a message must have some.
+    text: text.replaceAll("\0", "").toWellFormed() || (files?.length || quoted ? " " : ""),
   });
 }

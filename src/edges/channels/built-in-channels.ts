@@ -12,5 +12,9 @@ export const BUILT_IN_CHANNELS: readonly ChannelPlugin[] = [
     platform: "whatsapp",
     open: async (account, parts) => (await import("./whatsapp/whatsapp-channel.ts")).whatsappChannel(account, parts),
   },
-  { platform: "webhook", open: async (account, parts) => (await import("./webhook/webhook-channel.ts")).webhookChannel(account, parts) },
+  {
+    platform: "webhook",
+    sends: ({ url }) => url !== undefined,
+    open: async (account, parts) => (await import("./webhook/webhook-channel.ts")).webhookChannel(account, parts),
+  },
 ];

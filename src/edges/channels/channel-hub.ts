@@ -61,7 +61,8 @@ export class ChannelHub {
 
   /** Whether replies to this address are brought by a channel of ours. */
   delivers(address: Pick<Address, "platform" | "account">): boolean {
-    return this.#entries.has(accountKey(address));
+    const account = this.#entries.get(accountKey(address))?.account;
+    return account !== undefined && this.#pluginOf(account)?.sends?.(account) !== false;
   }
 
   async senderOf(address: Pick<Address, "platform" | "account">): Promise<Sender | undefined> {
@@ -81,7 +82,8 @@ export class ChannelHub {
   /** What a platform posts to us. */
   async receive(platform: string, account: string, request: Request): Promise<Response> {
     const entry = this.#entries.get(accountKey({ platform, account }));
-    const channel = entry && (await this.#channelOf(entry));
+    // One that cannot be opened looks like none: why is told where it is held.
+    const channel = entry && (await this.#channelOf(entry).catch(() => undefined));
     if (!entry || !channel?.receive) throw new Failure("request.not_found", "there is nothing here");
     return channel.receive(request, {
       take: (messages, cursor) => {
@@ -113,11 +115,15 @@ export class ChannelHub {
     entry.runner.start();
   }
 
+  #pluginOf(account: ChannelAccount): ChannelPlugin | undefined {
+    return this.#parts.plugins.find(({ platform }) => platform === account.platform);
+  }
+
   /** One that could not be opened is tried again by whoever asks next. */
   #channelOf(entry: Entry): Promise<Channel> {
-    const { plugins, log, clock, random } = this.#parts;
+    const { log, clock, random } = this.#parts;
     entry.channel ??= (async () => {
-      const plugin = plugins.find(({ platform }) => platform === entry.account.platform);
+      const plugin = this.#pluginOf(entry.account);
       if (!plugin) throw new Failure("channel.unknown", `there is no channel for the platform "${entry.account.platform}"`);
       return plugin.open(entry.account, { log, clock, random });
     })().catch((error: unknown) => {
