@@ -17,6 +17,8 @@ export class LedgerTail {
   /** Everything after `#from`, up to `#newest`, is in `#recent`; -1: nothing was read yet. */
   #from = 0;
   #newest = -1;
+  /** The last look found all that there was. */
+  #isCaughtUp = true;
   #refresh: Promise<void> | undefined;
 
   constructor(engine: Engine, ledger: Ledger) {
@@ -31,30 +33,32 @@ export class LedgerTail {
       let last = after;
       while (!signal.aborted) {
         const seen = this.#engine.wake.version("ledger");
-        const events = await this.#next(last);
+        const { events, isAll } = await this.#next(last);
         for (const event of events) {
           if (signal.aborted) return;
           yield event;
           last = event.seq;
         }
-        if (events.length === 0) await this.#engine.wake.wait("ledger", seen, POLL_MS, signal);
+        // What came meanwhile has left a hint, and is not waited for.
+        if (isAll) await this.#engine.wake.wait("ledger", seen, POLL_MS, signal);
       }
     } finally {
       this.#followers--;
     }
   }
 
-  async #next(last: number): Promise<LedgerEvent[]> {
+  /** `isAll`: there was no more when it was read. */
+  async #next(last: number): Promise<{ readonly events: readonly LedgerEvent[]; readonly isAll: boolean }> {
     try {
-      if (this.#newest < 0) return await this.#begin(last);
-      if (last < this.#from) return await this.#ledger.read(last, PAGE);
+      if (this.#newest < 0) return pageOf(await this.#begin(last));
+      if (last < this.#from) return pageOf(await this.#ledger.read(last, PAGE));
       if (last >= this.#newest) await this.#extend();
       let index = this.#recent.length;
       while (index > 0 && (this.#recent[index - 1] as LedgerEvent).seq > last) index--;
-      return this.#recent.slice(index);
+      return { events: this.#recent.slice(index), isAll: this.#isCaughtUp };
     } catch {
       // The database is away. What was not read is still there when it comes back; the caller waits for the next poll.
-      return [];
+      return { events: [], isAll: true };
     }
   }
 
@@ -73,7 +77,9 @@ export class LedgerTail {
   #extend(): Promise<void> {
     this.#refresh ??= (async () => {
       try {
-        this.#recent.push(...(await this.#ledger.read(this.#newest, PAGE)));
+        const events = await this.#ledger.read(this.#newest, PAGE);
+        this.#isCaughtUp = events.length < PAGE;
+        this.#recent.push(...events);
         this.#newest = this.#recent.at(-1)?.seq ?? this.#newest;
         const surplus = this.#recent.length - REMEMBERED;
         // Not one by one: each time the rest moves up.
@@ -84,4 +90,8 @@ export class LedgerTail {
     })();
     return this.#refresh;
   }
+}
+
+function pageOf(events: readonly LedgerEvent[]): { readonly events: readonly LedgerEvent[]; readonly isAll: boolean } {
+  return { events, isAll: events.length < PAGE };
 }
