@@ -35,14 +35,15 @@ export async function steerTurn({ store, journal }: SteerParts, run: RunInput, a
   if (!(await isReached(store, run, agent))) return null;
   let reached: Reached = { said: [], labels: [] };
   const added = await journal.add("turn.steered", step, async (tx) => {
-    const messages = await takeMessages(store, tx, run);
+    const { said: messages, isExternal } = await takeMessages(store, tx, run);
     const mail = await openUrgentMailIn(mailboxOf(store), tx, agent);
     const urgent: Steered[] = mail.text === null ? [] : [{ from: mail.from.join(", "), text: mail.text, run: null, mail: mail.mail }];
-    reached = { said: [...messages, ...urgent], labels: mail.labels };
+    const labels: readonly Label[] = isExternal ? [...new Set<Label>([...mail.labels, "external"])] : mail.labels;
+    reached = { said: [...messages, ...urgent], labels };
     if (reached.said.length === 0) return null;
     const runs = messages.map(({ run: id }) => id);
     const told = { step, runs, mail: mail.mail.map(({ id }) => id) };
-    return { added: { kind: "steered", body: reached.said }, labels: mail.labels, told };
+    return { added: { kind: "steered", body: reached.said }, labels, told };
   });
   return added ? reached : null;
 }
@@ -59,8 +60,12 @@ function takesMessages(run: RunInput): boolean {
 }
 
 /** In their order, up to the first that needs a turn of its own. */
-async function takeMessages(store: Store, tx: Tx, run: RunInput): Promise<Steered[]> {
-  if (!takesMessages(run)) return [];
+async function takeMessages(
+  store: Store,
+  tx: Tx,
+  run: RunInput,
+): Promise<{ readonly said: readonly Steered[]; readonly isExternal: boolean }> {
+  if (!takesMessages(run)) return NOTHING_SAID;
   const [, ...waiting] = await store.queue.inLane(tx, sessionLane(run.sessionKey));
   const wanted: { readonly work: number; readonly message: RunInput; readonly causedBy: number }[] = [];
   for (const { id, payload } of waiting.slice(0, MESSAGES_AT_ONCE)) {
@@ -69,13 +74,14 @@ async function takeMessages(store: Store, tx: Tx, run: RunInput): Promise<Steere
     if (!message || !belongsTo(run, message)) break;
     wanted.push({ work: id, message, causedBy });
   }
-  if (wanted.length === 0) return [];
+  if (wanted.length === 0) return NOTHING_SAID;
   // Somebody may have stopped one of them meanwhile.
   const removed = await store.queue.cancelAll(
     tx,
     wanted.map(({ work }) => work),
   );
-  const taken: Steered[] = [];
+  const said: Steered[] = [];
+  let isExternal = false;
   for (const { work, message, causedBy } of wanted) {
     if (!removed.has(work) || !(await mergeRun(tx, message.id, run.id))) continue;
     await store.ledger.append(tx, {
@@ -85,15 +91,25 @@ async function takeMessages(store: Store, tx: Tx, run: RunInput): Promise<Steere
       causedBy,
       data: { into: run.id },
     });
-    taken.push({ from: `${message.address.platform}:${message.address.peer}`, text: message.input, run: message.id });
+    isExternal ||= message.origin?.isExternal ?? false;
+    said.push({ from: `${message.address.platform}:${message.address.peer}`, text: message.input, run: message.id });
   }
-  return taken;
+  return { said, isExternal };
 }
 
-/** The same agent and epoch, and an answer to one reaches the other: in a conversation that has several chats it would not. */
+const NOTHING_SAID = { said: [], isExternal: false } as const;
+
+/**
+ * The same agent and epoch, and an answer to one reaches the other: in a conversation that has several chats it would not. What has files
+ * gets a turn of its own, at whose beginning they are fetched.
+ */
 function belongsTo(run: RunInput, message: RunInput): boolean {
   return (
-    message.agent === run.agent && message.epoch === run.epoch && message.request === undefined && isSamePlace(run.address, message.address)
+    message.agent === run.agent &&
+    message.epoch === run.epoch &&
+    message.request === undefined &&
+    !message.origin?.files.length &&
+    isSamePlace(run.address, message.address)
   );
 }
 

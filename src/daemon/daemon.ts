@@ -52,6 +52,7 @@ import { indexTasks } from "../records/tasks/task-index.ts";
 import { Tasks } from "../records/tasks/tasks.ts";
 import { Budgets } from "../records/usage/budgets.ts";
 import { KnownWorkflows } from "../records/workflows/known-workflows.ts";
+import { Workspaces } from "../records/workspaces/workspaces.ts";
 import { openStore } from "../store/store.ts";
 import { LiveHub } from "../turns/live-hub.ts";
 import { TurnsHere } from "../turns/turns-here.ts";
@@ -207,6 +208,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   };
   undo.defer(async () => (await built)?.close());
   const toolbox = new Toolbox(async () => (await ours()).tools, options.tools ?? [], [servers, skillSource(skills)], log);
+  let opened: Promise<Workspaces> | undefined;
+  const workspaces = (): Promise<Workspaces> => {
+    opened ??= Workspaces.of(home, { clock: systemClock, newId });
+    return opened;
+  };
   const sources = contextSources({ home, clock: systemClock, newId, personalities, skills, memory, pools });
   const tasks: TaskParts = {
     store,
@@ -246,6 +252,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     clock: systemClock,
     redaction,
     spill: async (context, text) => (await ours()).spill(context, text),
+    files: { senderOf: (address) => channels.senderOf(address), workspaces },
     turnMs: TURN_MS,
   });
   const remote = doRemoteTask({ ...tasks, peers: new Peers(systemClock), random: systemRandom, reached, redact: redaction.text });

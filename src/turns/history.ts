@@ -160,7 +160,7 @@ function doneIn(step: Step, withTools: boolean): ModelMessage[] {
 }
 
 /** Where several speak, each message says who does. */
-export function userMessage({ text, speaker }: Pick<SaidBefore, "text" | "speaker">): ModelMessage {
+export function userMessage({ text, speaker }: Pick<SaidBefore, "text" | "speaker">): ModelMessage & { readonly role: "user" } {
   return { role: "user", text: speaker === null ? text : `[${markOf(speaker)}] ${text}` };
 }
 

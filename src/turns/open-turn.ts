@@ -2,7 +2,7 @@ import type { Tool } from "../abilities/tools/tool.ts";
 import type { Grant } from "../deciders/policy/grant.ts";
 import { ANY_ARGUMENTS, verdictOf } from "../deciders/policy/may-call.ts";
 import type { Policy } from "../deciders/policy/policy.ts";
-import type { ModelMessage, ToolOffer } from "../kernel/model.ts";
+import type { Image, ModelMessage, ToolOffer } from "../kernel/model.ts";
 import { Offer } from "../kernel/tool-offer.ts";
 import type { Agent } from "../records/agents/agent.ts";
 import type { Revision } from "../records/agents/revision.ts";
@@ -49,11 +49,18 @@ export async function partsOf(sources: readonly PartSource[], facts: TurnFacts):
   return parts.flatMap((part) => part ?? []).filter(({ text }) => text !== "");
 }
 
-export function openingOf(context: StoredContext, { summary, omitted, turns }: History, run: RunInput): Opening {
+/** What comes with the message that is to be answered. `gone`: where images lay that were shown before and are not there as they were. */
+export interface Enclosed {
+  readonly shown: readonly Image[];
+  readonly gone: readonly string[];
+}
+
+export function openingOf(context: StoredContext, { summary, omitted, turns }: History, run: RunInput, enclosed?: Enclosed): Opening {
   const { messages, tools: brought = [], settings } = run.request ?? {};
   // Whoever brings a tool by the name of one of ours means his own: he makes the call, so nothing is given away.
   const own = context.tools.filter(({ name }) => !brought.some((tool) => tool.name === name));
-  const said = messages ? broughtTurns(messages) : { history: turns, last: [userMessage({ text: run.input, speaker: speakerIn(run) })] };
+  const words = userMessage({ text: run.input, speaker: speakerIn(run) });
+  const said = messages ? broughtTurns(messages) : { history: turns, last: [withEnclosed(words, enclosed)] };
   const [fleeting, recalled] = [context.recalled.filter(isFleeting), context.recalled.filter((part) => !isFleeting(part))];
   return {
     system: wordsOfParts(context.system),
@@ -66,6 +73,13 @@ export function openingOf(context: StoredContext, { summary, omitted, turns }: H
     ...(settings ? { settings } : {}),
     cacheKey: run.sessionKey,
   };
+}
+
+function withEnclosed(message: ModelMessage & { readonly role: "user" }, enclosed: Enclosed | undefined): ModelMessage {
+  if (!enclosed) return message;
+  const { shown, gone } = enclosed;
+  const lines = gone.map((path) => `\n[the image ${path} is left out here: it is not there any more as it was]`);
+  return { ...message, text: message.text + lines.join(""), ...(shown.length > 0 ? { images: shown } : {}) };
 }
 
 function isFleeting({ fleeting }: ContextPart): boolean {

@@ -33,6 +33,7 @@ import { roomOf } from "../../turns/estimate.ts";
 import { boundsOf, type History, historyOf, NO_HISTORY, newestHistory } from "../../turns/history.ts";
 import { type ContextSources, offersOf, openingOf, partsOf, type TurnFacts } from "../../turns/open-turn.ts";
 import type { Turn } from "../../turns/run-turn.ts";
+import { type Enclosure, type FileParts, fetchFiles } from "./fetch-files.ts";
 
 export interface TurnParts extends Omit<CallParts, "policy">, TaskParts, ReplyParts {
   readonly agents: AgentRegistry;
@@ -45,6 +46,8 @@ export interface TurnParts extends Omit<CallParts, "policy">, TaskParts, ReplyPa
   readonly reached: ReachedPoint;
   /** Lets whoever wrote see that the turn runs, where the platform can show it; answers how to end that. */
   readonly shows?: (run: RunInput) => () => void;
+  /** Absent: what people send along cannot be fetched. */
+  readonly files?: FileParts;
   /** A turn that takes longer is given up, so that its conversation can go on. */
   readonly turnMs: number;
 }
@@ -75,9 +78,10 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
   const kept = await readContext(store.read, run.id);
   const facts: TurnFacts = { run, task, agent, revision, grant, mayUse: mayUse(grant, policy) };
   const isKept = kept !== undefined && !kept.stale;
+  const enclosed = await fetchFiles(parts.files, facts, model, isKept ? kept : null, signal);
   const told = isKept
     ? { context: kept, history: await historyOf(store.read, run, kept) }
-    : await contextOf(parts, facts, tools, model, kept);
+    : await contextOf(parts, facts, tools, model, kept, enclosed);
   const done = await readSteps(store.read, run.id);
   const caller = agentIn(run, agent.roles, task?.step ?? null, task?.spec.scope?.pool);
   const callParts: CallParts = { clock: parts.clock, redaction: parts.redaction, spill: parts.spill, policy };
@@ -94,7 +98,7 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
       : { context: told.context, reader: facts.mayUse("mail_read") && !isByItself(run) && task === null ? caller : null },
     turnOf: (begun, journal) => {
       const context = begun ?? told.context;
-      const opening = openingOf(context, told.history, run);
+      const opening = openingOf(context, told.history, run, enclosed);
       const labels = new Set([...(context.labels ?? []), ...labelsOf(done)]);
       const reserve = reserving(model, revision, journal);
       const compaction: CompactionParts = { model, opening, journal, labels, signal, wanted: context.compact ?? false, priceOf, reserve };
@@ -137,6 +141,7 @@ async function contextOf(
   tools: ReadonlyMap<string, Tool>,
   model: Model,
   stale: StoredContext | undefined,
+  enclosed: Enclosure,
 ): Promise<{ readonly context: StoredContext; readonly history: History }> {
   const { run, grant } = facts;
   const { read } = parts.store;
@@ -164,9 +169,10 @@ async function contextOf(
   ];
   const context: StoredContext = {
     system: instructions ? [...system, { name: "caller", text: `Instructions of whoever asks:\n${instructions}` }] : system,
-    recalled: [...recalled, ...mail],
+    recalled: [...recalled, ...parts.redaction.value(enclosed.told), ...mail],
     tools: offers,
     mail: stale?.mail ?? [],
+    ...(enclosed.images.length > 0 ? { images: enclosed.images } : {}),
     ...(labels.length > 0 ? { labels } : {}),
     ...bounds,
     ...(asked ? { compact: true } : {}),

@@ -135,7 +135,7 @@ function problemOf({
 }
 
 function letIn({ intake }: ReceiveParts, inbound: InboundMessage, message: ChatMessage): Taken {
-  const origin = originOf(message);
+  const origin = originOf(inbound, message);
   return intake.take(inbound, { origin, words: wordsOf(inbound.platform, message, origin) });
 }
 

@@ -14,6 +14,13 @@ export interface ContextPart {
   readonly labels?: readonly Label[];
 }
 
+/** An image that came with the message, where it lies in the workspace, and what it was when the model was first told of it. */
+export interface ToldImage {
+  readonly path: string;
+  readonly mediaType: string;
+  readonly hash: string;
+}
+
 /** A summary, by the step that made it. */
 export interface SummaryPlace {
   readonly run: string;
@@ -29,6 +36,8 @@ export interface StoredContext {
   readonly recalled: readonly ContextPart[];
   /** Mail that opened the turn, to be acked with its commit. */
   readonly mail: readonly { readonly id: string; readonly fence: number }[];
+  /** Shown with the message. */
+  readonly images?: readonly ToldImage[];
   /** What the turn carries from its beginning on. */
   readonly labels?: readonly Label[];
   /** How much of the conversation before it is told: entries after this position, */

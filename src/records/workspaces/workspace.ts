@@ -2,6 +2,7 @@ import { Failure } from "../../kernel/failure.ts";
 import { type Directory, during, type EntryKind } from "./directory.ts";
 import type { LinkSearch } from "./hard-links.ts";
 import { type FileContent, type Part, readFile } from "./read-file.ts";
+import { receiveFile } from "./receive-file.ts";
 import { about, refuseKind } from "./refusals.ts";
 import { namedBy, type Root, SHARED, type WorkspaceParts } from "./roots.ts";
 import { type Found, type Onward, removeTree, walkBelow } from "./walk.ts";
@@ -62,6 +63,29 @@ export class Workspace {
         return writeFile(root, directory, name, path, bytes, { secluded, newId: this.#parts.newId, search: this.#search });
       }),
     );
+  }
+
+  /**
+   * A new file of what comes piece by piece, up to `maxBytes`. It takes as long as whoever sends, so that others are not made to wait for
+   * it; what the pieces throw is thrown as it is.
+   */
+  async receive(path: string, pieces: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Written> {
+    let broken: { readonly error: unknown } | undefined;
+    const watched = async function* (): AsyncGenerator<Uint8Array> {
+      try {
+        yield* pieces;
+      } catch (error) {
+        broken = { error };
+        throw error;
+      }
+    };
+    try {
+      return await this.#changing(path, true, (_root, directory, name, { secluded }) =>
+        receiveFile(directory, name, path, watched(), { maxBytes, secluded, newId: this.#parts.newId }),
+      );
+    } catch (error) {
+      throw broken ? broken.error : error;
+    }
   }
 
   list(path = "."): Promise<Listing> {
