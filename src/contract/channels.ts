@@ -90,7 +90,7 @@ export interface ChannelAccount {
 }
 
 const MAX_FILE_MB = 20;
-const DEFAULT_ACCOUNT = "default";
+export const DEFAULT_ACCOUNT = "default";
 
 /** Every account, by platform and name. The credentials above the accounts are those of `default`; how it behaves counts for all of them. */
 export function accountsOf(channels: z.output<typeof channelsConfig>): ChannelAccount[] {
@@ -136,6 +136,7 @@ export const channelView = z.object({
 });
 export type ChannelView = z.output<typeof channelView>;
 export const channelList = z.object({ channels: z.array(channelView) });
+export type ChannelList = z.output<typeof channelList>;
 
 /** Somebody who has written and is not on the list. */
 export const pairingView = z.object({
@@ -152,3 +153,9 @@ export const pairingView = z.object({
 });
 export type PairingView = z.output<typeof pairingView>;
 export const pairingList = z.object({ pairings: z.array(pairingView) });
+export type PairingList = z.output<typeof pairingList>;
+
+export const pairingCode = z.strictObject({ code: z.string().min(1).max(64) });
+export const pairedSender = z.object({ platform: z.string(), account: z.string(), peer: z.string() });
+export type PairedSender = z.output<typeof pairedSender>;
+export const removedPairing = pairedSender.extend({ removed: z.literal(true) });

@@ -1,4 +1,4 @@
-import type { ChannelState } from "../../contract/channels.ts";
+import { type ChannelState, DEFAULT_ACCOUNT } from "../../contract/channels.ts";
 import type { Scope } from "../../kernel/scope.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
 
@@ -31,6 +31,11 @@ export function accountLease({ platform, account }: AccountName): Scope {
   return ["channel", platform, account];
 }
 
+/** As somebody is named who wrote to an account: `telegram:7`, or `telegram/work:7`. */
+export function senderName({ platform, account, peer }: AccountName & { readonly peer: string }): string {
+  return `${account === DEFAULT_ACCOUNT ? platform : `${platform}/${account}`}:${peer}`;
+}
+
 export async function readCursor(reads: Reads, { platform, account }: AccountName): Promise<unknown> {
   const row = await reads.get<{ cursor: string | null }>`select cursor from channel_accounts
     where platform = ${platform} and account = ${account}`;
@@ -42,6 +47,12 @@ export async function keepCursor(tx: Tx, { platform, account }: AccountName, cur
   const written = JSON.stringify(cursor);
   await tx.run`insert into channel_accounts (platform, account, cursor, state, since) values (${platform}, ${account}, ${written}, 'connecting', now_ms())
     on conflict (platform, account) do update set cursor = ${written}`;
+}
+
+/** Nobody else has it until the transaction ends. */
+export async function lockAccount(tx: Tx, { platform, account }: AccountName): Promise<void> {
+  await tx.run`insert into channel_accounts (platform, account, state, since) values (${platform}, ${account}, 'connecting', now_ms())
+    on conflict (platform, account) do update set account = excluded.account`;
 }
 
 export async function tellState(tx: Tx, { platform, account }: AccountName, now: AccountState): Promise<void> {

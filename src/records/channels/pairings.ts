@@ -3,7 +3,8 @@ import { sha256 } from "../../kernel/canonical-json.ts";
 import type { Random } from "../../kernel/random.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
 import { list } from "../../store/sql.ts";
-import type { AccountName } from "./channel-accounts.ts";
+import type { Store } from "../../store/store.ts";
+import { type AccountName, lockAccount } from "./channel-accounts.ts";
 
 const CODE_MS = 60 * 60_000;
 /** Strangers of one account who hold a code at once: one more is not told any until one has run out. */
@@ -39,10 +40,15 @@ export async function pairedAmong(reads: Reads, { platform, account }: AccountNa
  * Somebody who is not on the list has written. They are told one code, once, and no second one before it has run out: whoever writes a
  * thousand times leaves one row and gets one answer. In a group nobody is told a code: others would read it.
  */
-export async function knockIn(tx: Tx, { platform, account }: AccountName, peer: string, mayTell: boolean, random: Random): Promise<Knock> {
-  const known = await tx.run`update pairings set messages = messages + 1
-    where platform = ${platform} and account = ${account} and peer = ${peer} and (state = 'paired' or expires_at > now_ms())`;
-  if (known > 0 || !mayTell) return null;
+export async function knockIn(tx: Tx, name: AccountName, peer: string, mayTell: boolean, random: Random): Promise<Knock> {
+  const { platform, account } = name;
+  const isKnown = async (): Promise<boolean> =>
+    (await tx.run`update pairings set messages = messages + 1
+      where platform = ${platform} and account = ${account} and peer = ${peer} and (state = 'paired' or expires_at > now_ms())`) > 0;
+  if ((await isKnown()) || !mayTell) return null;
+  // One after another: who comes at the same time is counted, and whoever comes twice at once gets one code.
+  await lockAccount(tx, name);
+  if (await isKnown()) return null;
   const pending = await tx.get<{ count: number }>`select count(*) as count from pairings
     where platform = ${platform} and account = ${account} and state = 'pending' and expires_at > now_ms()`;
   if ((pending?.count ?? 0) >= MAX_PENDING) return null;
@@ -77,9 +83,16 @@ export async function listPairings(reads: Reads): Promise<PairingView[]> {
   }));
 }
 
-/** Those whose code has run out a day ago. */
-export async function sweepPairings(tx: Tx): Promise<number> {
-  return tx.run`delete from pairings where state = 'pending' and expires_at < now_ms() - cast(${24 * CODE_MS} as bigint)`;
+/** Those whose code has run out a day ago. Any node may call it, often. */
+export async function sweepPairings(store: Store): Promise<number> {
+  const old = 24 * CODE_MS;
+  const due = await store.read
+    .get`select 1 from pairings where state = 'pending' and expires_at < now_ms() - cast(${old} as bigint) limit 1`;
+  if (!due) return 0;
+  return store.transact(
+    "sweep pairings",
+    (tx) => tx.run`delete from pairings where state = 'pending' and expires_at < now_ms() - cast(${old} as bigint)`,
+  );
 }
 
 /** As it is shown: `ABCD-EFGH`. Read with or without the line, in capitals or not. */

@@ -27,6 +27,7 @@ import { schedules } from "./021-schedules.ts";
 import { delegation } from "./022-delegation.ts";
 import { channels } from "./023-channels.ts";
 import { files } from "./024-files.ts";
+import { ownerChats } from "./025-owner-chats.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -54,6 +55,7 @@ export const MIGRATIONS: readonly Migration[] = [
   delegation,
   channels,
   files,
+  ownerChats,
 ];
 
 interface Applied {

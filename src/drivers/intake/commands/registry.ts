@@ -2,6 +2,7 @@ import { editDistance } from "../../../kernel/nearest.ts";
 import { agentCommand, agentsCommand, modelCommand } from "./agent-commands.ts";
 import { approveCommand, denyCommand } from "./approval-commands.ts";
 import type { Command } from "./command.ts";
+import { pairCommand, unpairCommand } from "./pairing-commands.ts";
 import { compactCommand, newCommand, statusCommand, stopCommand } from "./session-commands.ts";
 import { reaches } from "./standing.ts";
 
@@ -30,6 +31,8 @@ export const COMMANDS: readonly Command[] = [
   statusCommand,
   approveCommand,
   denyCommand,
+  pairCommand,
+  unpairCommand,
   helpCommand,
 ];
 
