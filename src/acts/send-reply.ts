@@ -1,5 +1,6 @@
 import type { Address } from "../deciders/routing/address.ts";
 import type { NewId } from "../kernel/ids.ts";
+import type { Scope } from "../kernel/scope.ts";
 import { accountKey, addReply, finishDraft, type ReplyFile } from "../records/sessions/outbox.ts";
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
@@ -25,7 +26,7 @@ export interface ReplyToSend {
 
 /**
  * The reply waits to be delivered, in the order of its chat. What the turn has shown while it ran becomes the reply; `besides`: it stays
- * what it is, and this is something else that is said.
+ * what it is, and this is something else that is said. Answers its id; undefined: nobody delivers it.
  */
 export async function sendReplyIn(
   { store, newId, delivers }: ReplyParts,
@@ -33,9 +34,9 @@ export async function sendReplyIn(
   reply: ReplyToSend,
   causedBy: number,
   besides = false,
-): Promise<void> {
+): Promise<string | undefined> {
   const { runId, address, text } = reply;
-  if (!delivers(address)) return;
+  if (!delivers(address)) return undefined;
   let replyId = besides ? undefined : await finishDraft(tx, runId, text);
   if (replyId === undefined) {
     replyId = newId();
@@ -45,4 +46,10 @@ export async function sendReplyIn(
   const payload: DeliveryPayload = { replyId, runId, causedBy };
   const lane = ["delivery", address.platform, address.account, address.chat, address.topic ?? ""];
   await store.queue.enqueue(tx, { kind: DELIVERY_WORK, payload, lane, tenant: { name: `channel ${accountKey(address)}`, weight: 1 } });
+  return replyId;
+}
+
+/** Whose the files of a reply are until it is where its reader finds it. */
+export function fileOwner(replyId: string): Scope {
+  return ["reply", replyId];
 }

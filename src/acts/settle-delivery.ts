@@ -3,6 +3,7 @@ import { keepProgress, type Progress, type ReplyEnding, readReply, type StoredRe
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim, DeadWork } from "../store/work-queue.ts";
+import { fileOwner } from "./send-reply.ts";
 import type { DeliveryPayload } from "./work-kinds.ts";
 
 /** Says what is on its way before it is, and what has arrived after it has. Refused to a stale owner. */
@@ -91,6 +92,7 @@ export async function abandonDelivery(store: Store, dead: DeadWork): Promise<voi
 
 async function endReplyIn(store: Store, tx: Tx, { replyId, runId, causedBy }: DeliveryPayload, ending: ReplyEnding): Promise<void> {
   if (!(await settleReply(tx, replyId, ending))) return;
+  await store.blobs.release(tx, fileOwner(replyId));
   const { state, ids, problem } = ending;
   const data = { reply: replyId, ids, ...(problem === null ? {} : { problem }) };
   await store.ledger.append(tx, { type: ENDS[state], actor: "guildhall", subject: ["run", runId], causedBy, data });

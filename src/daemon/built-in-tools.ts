@@ -4,6 +4,7 @@ import type { DelegationParts } from "../abilities/tools/delegation/delegation-p
 import { delegationTools } from "../abilities/tools/delegation/delegation-tools.ts";
 import { fileTools } from "../abilities/tools/files/file-tools.ts";
 import { type MemoryParts, memoryTools } from "../abilities/tools/memory/memory-tools.ts";
+import { messageSendTool } from "../abilities/tools/messaging/message-send.ts";
 import type { Spill } from "../abilities/tools/output.ts";
 import { runtimeTools } from "../abilities/tools/runtime/runtime-tools.ts";
 import { scheduleTool } from "../abilities/tools/schedule/schedule-tool.ts";
@@ -51,11 +52,20 @@ export async function builtInTools(parts: BuiltInParts): Promise<BuiltInTools> {
     const workspaces = await Workspaces.of(parts.home, { clock: parts.clock, newId: parts.newId });
     const sandboxes = new Sandboxes(workspaces, { newId: parts.newId, node: process.execPath });
     const background = new BackgroundPrograms(sandboxes, parts);
-    const touching = [...fileTools(workspaces), ...runtimeTools({ workspaces, sandboxes, background })];
+    const touching = [
+      ...fileTools(workspaces),
+      ...runtimeTools({ workspaces, sandboxes, background }),
+      messageSendTool(parts.delegation.tasks, workspaces),
+    ];
     const endOf = (gone: (agent: string) => boolean) => background.endOf(gone);
     return { tools: [...touching, ...others], spill: createSpill(workspaces), endOf, close: () => sandboxes.close() };
   } catch (error) {
     parts.log.warn("there are no tools for files and programs", { why: asFailure(error).message });
-    return { tools: others, spill: async () => null, endOf: async () => {}, close: async () => {} };
+    return {
+      tools: [...others, messageSendTool(parts.delegation.tasks, undefined)],
+      spill: async () => null,
+      endOf: async () => {},
+      close: async () => {},
+    };
   }
 }

@@ -100,7 +100,7 @@ export async function settleCall(
   }
   const context = contextOf(turn, call);
   try {
-    await tool.prepare?.(checked, context);
+    for (const label of (await tool.prepare?.(checked, context)) ?? []) turn.labels.add(label);
   } catch (error) {
     return refuse(asFailure(error));
   }

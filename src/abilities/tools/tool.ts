@@ -77,8 +77,11 @@ export interface Tool {
   boundTo?(args: unknown, context: CallContext): Promise<unknown>;
   /** Checked arguments, or `tool.bad_arguments`, which says what was expected. */
   parse(args: unknown): unknown;
-  /** Before the transaction of `runIn`: loads and checks what takes a while. What it throws is told to the model. */
-  prepare?(args: unknown, context: CallContext): Promise<void>;
+  /**
+   * Before the transaction of `runIn`: loads and checks what takes a while. What it throws is told to the model. Answers what the turn
+   * carries from now on, so that a person is asked about the call itself where the rules want it.
+   */
+  prepare?(args: unknown, context: CallContext): Promise<readonly Label[]>;
   /** Does it. What it throws is told to the model as the outcome; only a broken store or a lost turn ends the turn. */
   run?(args: unknown, context: CallContext): Promise<ToolOutcome>;
   /**
@@ -115,7 +118,7 @@ export type ToolDefinition<Schema extends z.ZodObject> = Common<Schema> &
     | {
         runIn(tx: Tx, args: z.output<Schema>, context: CallContext): Promise<ToolOutcome | CallWaits>;
         collect?(tasks: readonly string[], args: unknown, context: CallContext): Promise<ToolOutcome | null>;
-        prepare?(args: z.output<Schema>, context: CallContext): Promise<void>;
+        prepare?(args: z.output<Schema>, context: CallContext): Promise<readonly Label[]>;
         run?: undefined;
       }
   );

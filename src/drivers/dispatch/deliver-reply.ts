@@ -31,6 +31,7 @@ export interface DeliveryParts {
 }
 
 const SEND_MS = 30_000;
+const SEND_FILE_MS = 120_000;
 /** A reply that nobody could be given for so long is given up. */
 const GIVE_UP_MS = 24 * 60 * 60_000;
 /** A part that was sent so often without anybody knowing is not sent again. */
@@ -76,8 +77,8 @@ async function deliver(
   const { store, reached } = parts;
   const { channel } = sender;
   const { delivery } = sender.account;
-  const pieces = reply.parts ?? channel.partsOf(reply.text);
-  const files = reply.files ?? [];
+  const pieces = reply.parts ?? piecesOf(channel, reply);
+  const files = channel.abilities.sendsFiles ? (reply.files ?? []) : [];
   const total = pieces.length + files.length;
   let { unclear, draft } = reply;
   const sent = [...reply.sent];
@@ -97,7 +98,7 @@ async function deliver(
         reached("reply.intended");
       }
       const message = await outboundOf(store, reply, pieces, files, index);
-      const id = await withinTime(lost, (signal) =>
+      const id = await withinTime(lost, message.file ? SEND_FILE_MS : SEND_MS, (signal) =>
         isEdit ? edited(channel, message, draft as string, signal) : sentBy(channel, message, signal),
       );
       // Somebody has removed it: what it showed is said anew.
@@ -120,6 +121,12 @@ async function deliver(
     problem: isKnown ? null : "a part may not have arrived",
   });
   reached("reply.recorded");
+}
+
+/** The words; and where no files can be sent, which there would have been. */
+function piecesOf(channel: Channel, { text, files = [] }: StoredReply): Part[] {
+  const names = channel.abilities.sendsFiles ? [] : files.map(({ name }) => `[a file that cannot be sent here: ${name}]`);
+  return [text, ...names].flatMap((words) => (words === "" ? [] : channel.partsOf(words)));
 }
 
 async function outboundOf(
@@ -204,8 +211,8 @@ function troubleOf(error: unknown, isEdit: boolean): SendTrouble {
 }
 
 /** A channel that does not listen to its signal is not waited for either: nobody knows what comes of it. */
-async function withinTime<T>(lost: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const ending = firstOf([lost], SEND_MS);
+async function withinTime<T>(lost: AbortSignal, ms: number, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const ending = firstOf([lost], ms);
   const { promise: over, reject } = Promise.withResolvers<never>();
   ending.signal.addEventListener("abort", () => reject(ending.signal.reason), { once: true });
   try {

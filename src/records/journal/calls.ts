@@ -104,6 +104,15 @@ export async function madeUnsafeCall(reads: Reads, runId: string): Promise<boole
   return row !== undefined;
 }
 
+/** How many calls of this tool the turn has made that did what they were to do. */
+export async function countMade(reads: Reads, runId: string, tool: string): Promise<number> {
+  // Inside the text of a result every quote is escaped, so that nothing in it can look like this.
+  const made = '%"failed":false%';
+  const row = await reads.get<{ count: number }>`select count(*) as count from tool_calls
+    where run_id = ${runId} and tool = ${tool} and state = 'done' and result like ${made}`;
+  return Number(row?.count ?? 0);
+}
+
 export async function readCalls(reads: Reads, runId: string): Promise<CallRecord[]> {
   return readCallsOf(reads, [runId]);
 }

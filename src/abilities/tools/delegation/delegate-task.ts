@@ -61,6 +61,7 @@ export function delegateTaskTool(parts: DelegationParts): Tool {
     effect: "keyed",
     prepare: async ({ workflow, shared_context }) => {
       if (workflow) await tasks.workflows.compile(delegatedWorkflow(workflow, shared_context));
+      return [];
     },
     runIn: async (tx, args, context) => {
       if ([args.goal, args.tasks, args.workflow].filter((each) => each !== undefined).length !== 1)
