@@ -46,11 +46,12 @@ export class ChannelHub {
       const account = wanted.get(key);
       return !account || identityOf(account) !== identity;
     });
-    for (const [key] of gone) this.#entries.delete(key);
+    // One that is made anew stays until then: a reply must not find that there is no such account.
+    for (const [key] of gone) if (!wanted.has(key)) this.#entries.delete(key);
     await Promise.all(gone.map(([, { runner }]) => runner.stop()));
     for (const [key, account] of wanted) {
       const known = this.#entries.get(key);
-      if (known) known.account = account;
+      if (known?.identity === identityOf(account)) known.account = account;
       else if (!this.#isStopped) this.#add(key, account);
     }
   }
