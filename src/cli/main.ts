@@ -3,6 +3,7 @@ import { agentsCommands } from "./agents-commands.ts";
 import { agreeCommands } from "./agree-commands.ts";
 import { approvalCommands } from "./approval-commands.ts";
 import { canCommands } from "./can-commands.ts";
+import { channelCommands } from "./channel-commands.ts";
 import { claimCommands } from "./claim-commands.ts";
 import { configCommands } from "./config-commands.ts";
 import { doctorCommands } from "./doctor-commands.ts";
@@ -102,6 +103,7 @@ function commands(done: (exit: number) => void): Command {
   approvalCommands(program, done);
   usageCommands(program, done);
   scheduleCommands(program, done);
+  channelCommands(program, done);
   workflowCommands(program, done);
   return program;
 }

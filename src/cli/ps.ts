@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { ChannelsClient } from "../client/channels.ts";
+import { ClientError } from "../client/client-error.ts";
 import { RunsClient } from "../client/runs.ts";
+import type { ChannelView } from "../contract/channels.ts";
 import type { OpenRun, OpenRuns } from "../contract/runs.ts";
+import { CHANNEL_HEAD, channelRow } from "./channel-words.ts";
 import { connectRunning } from "./connect.ts";
 import { onInterrupt } from "./interrupts.ts";
 import { span, table } from "./spans.ts";
@@ -17,10 +21,12 @@ const SHORT = 60;
 const HOME_AND_CLEAR = "\x1b[H\x1b[J";
 
 export async function ps({ agent, watch, ...options }: PsOptions): Promise<number> {
-  const runs = new RunsClient(await connectRunning(options));
+  const client = await connectRunning(options);
+  const runs = new RunsClient(client);
   const look = async (): Promise<string> => {
     const open = await runs.open({ agent });
-    return options.json ? JSON.stringify(open) : inWords(open);
+    const channels = await channelsFor(new ChannelsClient(client));
+    return options.json ? JSON.stringify({ ...open, channels }) : [inWords(open), ...blockOf(channels)].join("\n\n");
   };
   if (!watch) {
     print(await look());
@@ -35,6 +41,22 @@ export async function ps({ agent, watch, ...options }: PsOptions): Promise<numbe
     await sleep(AGAIN_MS, undefined, { signal: stop.signal }).catch(() => {});
   }
   return 0;
+}
+
+/** Whoever may not see them looks at the runs alone. */
+async function channelsFor(client: ChannelsClient): Promise<ChannelView[]> {
+  try {
+    return (await client.list()).channels;
+  } catch (error) {
+    if (error instanceof ClientError && error.code === "request.forbidden") return [];
+    throw error;
+  }
+}
+
+function blockOf(channels: readonly ChannelView[]): string[] {
+  if (channels.length === 0) return [];
+  const [first, ...others] = table([CHANNEL_HEAD, ...channels.map((view) => channelRow(view))]).split("\n");
+  return [[bold(fitting(first ?? "")), ...others.map(fitting)].join("\n")];
 }
 
 function inWords({ runs, total }: OpenRuns): string {

@@ -1,4 +1,5 @@
 import { setFlagsFromString } from "node:v8";
+import { channelName } from "./channel-words.ts";
 import { bold, type GlobalOptions, print, say } from "./terminal.ts";
 
 export interface StartOptions extends GlobalOptions {
@@ -16,8 +17,8 @@ export async function start(options: StartOptions): Promise<never> {
   const readyMs = Math.round(performance.now());
   // The launcher keeps it from growing until here; what the work needs, it may have.
   setFlagsFromString("--semi-space-growth-factor=2");
-  const { version, url, agents, store, home } = daemon;
-  if (options.json) print(JSON.stringify({ version, url, pid: process.pid, readyMs, home, store, agents, channels: [] }));
+  const { version, url, agents, store, home, channels } = daemon;
+  if (options.json) print(JSON.stringify({ version, url, pid: process.pid, readyMs, home, store, agents, channels }));
   else {
     print(
       [
@@ -27,7 +28,7 @@ export async function start(options: StartOptions): Promise<never> {
         ...agents.slice(0, AGENTS_SHOWN).map((agent, index) => `  ${index === 0 ? "Agents" : "      "}    ${agentLine(agent)}`),
         ...(agents.length > AGENTS_SHOWN ? [`            and ${agents.length - AGENTS_SHOWN} more: guildhall agents list`] : []),
         `  Store     ${store}`,
-        "  Channels  none yet",
+        `  Channels  ${channels.length === 0 ? "none yet" : channels.map(channelName).join(", ")}`,
         "  Try       guildhall chat · guildhall chat -m hello · Ctrl-C to stop",
         "",
       ].join("\n"),

@@ -33,6 +33,17 @@ export const NEEDED_CREDENTIALS: Readonly<Record<(typeof PLATFORMS)[number], rea
   webhook: ["secret"],
 };
 
+/** What an account cannot be opened without and does not have, in words. What another platform needs, it knows itself. */
+export function missingCredentials(account: ChannelAccount): string[] {
+  const needed = Object.hasOwn(NEEDED_CREDENTIALS, account.platform)
+    ? NEEDED_CREDENTIALS[account.platform as (typeof PLATFORMS)[number]]
+    : [];
+  return needed.flatMap((one) => {
+    const names = typeof one === "string" ? [one] : one;
+    return names.some((name) => account[name as (typeof CREDENTIALS)[number]] !== undefined) ? [] : [names.join(" or ")];
+  });
+}
+
 export const DELIVERIES = ["at_least_once", "at_most_once"] as const;
 export const RECEIPTS = ["groups", "all", "none"] as const;
 const MEGABYTE = 1_048_576;
@@ -130,9 +141,12 @@ export const channelView = z.object({
   name: z.string().nullable(),
   state: z.enum(CHANNEL_STATES),
   problem: z.string().nullable(),
-  since: z.number(),
+  /** When its state was told last; null: it never was. */
+  since: z.number().nullable(),
   node: z.string().nullable(),
   waiting: z.int(),
+  /** How long the oldest of them has been waiting. */
+  oldestMs: z.number().nullable(),
 });
 export type ChannelView = z.output<typeof channelView>;
 export const channelList = z.object({ channels: z.array(channelView) });

@@ -25,6 +25,7 @@ import { receiver } from "../drivers/intake/receive.ts";
 import { whereTo } from "../drivers/intake/where-to.ts";
 import { allRoutes } from "../edges/api/all-routes.ts";
 import { createApp } from "../edges/api/app.ts";
+import { ChannelGauges } from "../edges/api/channel-gauges.ts";
 import { operatorOr } from "../edges/api/credential.ts";
 import { BUILT_IN_CHANNELS } from "../edges/channels/built-in-channels.ts";
 import { ChannelHub } from "../edges/channels/channel-hub.ts";
@@ -40,6 +41,8 @@ import { Approvals } from "../records/access/approvals.ts";
 import { Guests } from "../records/access/guests.ts";
 import { Skills } from "../records/agents/skills.ts";
 import { Agreements } from "../records/agreements/agreements.ts";
+import type { AccountName } from "../records/channels/channel-accounts.ts";
+import { sweepPairings } from "../records/channels/pairings.ts";
 import { Claims } from "../records/claims/claims.ts";
 import { Mailbox } from "../records/mailbox/mailbox.ts";
 import { Memory } from "../records/memory/memory.ts";
@@ -97,6 +100,8 @@ export interface Daemon {
   readonly home: string;
   readonly store: string;
   readonly agents: readonly AgentSummary[];
+  /** The accounts on chat platforms that it began with. */
+  readonly channels: readonly AccountName[];
   /** Finishes or hands over what runs, and lets go of everything. At most 10 s. */
   stop(): Promise<void>;
 }
@@ -281,6 +286,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await channels.adopt(now.config.channels);
     if (channels.accounts.length > 0) deliveries.start();
   };
+  const channelGauges = new ChannelGauges(store, () => channels.accounts);
   const retention = new Retention(store, (name) => {
     const { agents: known, settings } = agents.current;
     const agent = known.get(name);
@@ -289,6 +295,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const upkeep = new Upkeep(tasks, node, log, [
     { name: "held turns", run: () => tenants.wake() },
     { name: "channels", run: adoptChannels },
+    { name: "states of channels", run: () => channelGauges.look() },
     { name: "schedules", run: () => fireDueJobs(schedules) },
     { name: "idempotency keys", run: () => store.idempotency.sweep() },
     { name: "claims", run: () => claims.sweep() },
@@ -297,6 +304,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "proposals", run: () => decideDue(agreement, DUE_AT_ONCE) },
     { name: "pools", run: () => pools.sweep() },
     { name: "approvals", run: () => approvals.sweep() },
+    { name: "pairings", run: () => sweepPairings(store) },
     { name: "budgets", run: () => budgets.sweep() },
     { name: "tasks that are overdue", run: () => failOverdueTasks(tasks) },
     { name: "ends of tasks to be told", run: () => tellUntoldEnds(tasks) },
@@ -311,7 +319,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "MCP servers", run: async () => servers.adopt(agents.current) },
   ]);
   const mcp = lazyMcp({ ...tasks, agreements, claims, mailbox, guests, agents, running, log, version });
-  const takesIn = intake(store, agents, newId, reached, { models, approvals, running, tasks, delivers });
+  const takesIn = intake(store, agents, newId, reached, {
+    models,
+    approvals,
+    running,
+    tasks,
+    delivers,
+    keepPlace: (agent) => dispatcher.keepPlace(agent),
+  });
   const accept: Accept = (message, poster, brought) =>
     takesIn.accept(redaction.value(message), poster, brought && redaction.value(brought));
   const receive = receiver({
@@ -353,6 +368,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       a2a: lazyA2a({ tasks, live, running, log, version }),
       schedules,
       hooks: (platform, account, request) => channels.receive(platform, account, request),
+      accounts: () => channels.accounts,
       agentControl: tenants.control(
         () => dispatcher.letGo(),
         (agent) => summaryOf(agent, models).problem,
@@ -368,6 +384,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     version,
     stopping: streams.signal,
     redaction,
+    gauges: channelGauges.gauges,
   });
   const server = await listen(app.fetch, host, options.port ?? config.server.port);
   undo.defer(() => server.closeAll());
@@ -403,6 +420,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     if (outcome !== undefined) log.warn("stopped without ceremony; what was unfinished is taken up at the next start", { why: outcome });
   };
   let stopped: Promise<void> | undefined;
+  const accounts = channels.accounts.map(({ platform, account }) => ({ platform, account }));
   const summaries = agents.list().map((agent) => summaryOf(agent, models));
   for (const { id, problem } of summaries) if (problem) log.warn("an agent cannot answer", { agent: id, problem });
   return {
@@ -413,6 +431,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     home,
     store: storeInWords(storeLocation),
     agents: summaries,
+    channels: accounts,
     stop: () => {
       stopped ??= stop();
       return stopped;

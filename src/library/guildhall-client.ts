@@ -1,6 +1,7 @@
 import { AgentsClient } from "../client/agents.ts";
 import { ApiClient } from "../client/api-client.ts";
 import { ApprovalsClient } from "../client/approvals.ts";
+import { ChannelsClient } from "../client/channels.ts";
 import { ClaimsClient } from "../client/claims.ts";
 import { GuestsClient } from "../client/guests.ts";
 import { MailClient } from "../client/mail.ts";
@@ -35,6 +36,7 @@ export class GuildhallClient {
   readonly workflows: WorkflowsClient;
   readonly tasks: TasksClient;
   readonly schedules: SchedulesClient;
+  readonly channels: ChannelsClient;
 
   constructor(url: string, token: string) {
     const api = new ApiClient(url, token);
@@ -55,5 +57,6 @@ export class GuildhallClient {
     this.workflows = new WorkflowsClient(api);
     this.tasks = new TasksClient(api);
     this.schedules = new SchedulesClient(api);
+    this.channels = new ChannelsClient(api);
   }
 }

@@ -1,7 +1,8 @@
 import { Failure } from "../kernel/failure.ts";
 import type { Scope } from "../kernel/scope.ts";
-import type { Engine, Tx } from "./engine.ts";
+import type { Engine, Reads, Tx } from "./engine.ts";
 import { scopeKey, wholeMs } from "./keys.ts";
+import { list } from "./sql.ts";
 
 export type Acquired =
   | { readonly held: true; readonly fence: number; readonly expiresAt: number }
@@ -85,4 +86,14 @@ export class Leases {
       (tx) => tx.run`delete from leases where abs(expires_at) < now_ms() - cast(${wholeMs(unusedMs)} as bigint)`,
     );
   }
+}
+
+/** Which of these names somebody holds now. */
+export async function heldAmong(reads: Reads, names: readonly Scope[]): Promise<(name: Scope) => boolean> {
+  if (names.length === 0) return () => false;
+  const rows = await reads.all<{
+    name: string;
+  }>`select name from leases where name in ${list(names.map(scopeKey))} and expires_at > now_ms()`;
+  const held = new Set(rows.map(({ name }) => name));
+  return (name) => held.has(scopeKey(name));
 }

@@ -14,8 +14,8 @@ export interface ReadConfig {
   readonly settings: Settings | null;
 }
 
-/** Who can read .env is asked with the home, and can be put right there; who cannot answer, with the agents. */
-const TOLD_ELSEWHERE = ["config.readable_secrets", "config.no_key", "config.unknown_model"];
+/** Who can read .env is asked with the home, and can be put right there; who cannot answer, with the agents; who cannot connect, with the channels. */
+const TOLD_ELSEWHERE = ["config.readable_secrets", "config.no_key", "config.unknown_model", "config.no_credential"];
 
 /** The config as a start would read it, and the agents it makes. */
 export function configChecks(where: Whereabouts): ReadConfig {

@@ -1,5 +1,6 @@
 import { homeOf, type Whereabouts } from "../../settings/home.ts";
 import { a2aChecks } from "./a2a-checks.ts";
+import { channelChecks } from "./channel-checks.ts";
 import type { Check, Finding } from "./check.ts";
 import { configChecks } from "./config-checks.ts";
 import { folderChecks, homeChecks } from "./home-checks.ts";
@@ -30,6 +31,7 @@ async function findings(where: Whereabouts): Promise<Finding[]> {
     ...first,
     await storeCheck(settings),
     ...(await scheduleChecks(settings)),
+    ...(await channelChecks(settings)),
     await portCheck(settings),
     jailCheck(),
     ...(await sandboxChecks(settings)),

@@ -17,6 +17,7 @@ import type { Store } from "../../store/store.ts";
 import { a2aRoutes } from "./a2a-routes.ts";
 import { type AgentControl, agentsRoutes } from "./agents-routes.ts";
 import { approvalsRoutes } from "./approvals-routes.ts";
+import { channelsRoutes } from "./channels-routes.ts";
 import { claimsRoutes } from "./claims-routes.ts";
 import { eventRoutes } from "./event-routes.ts";
 import { guestRoutes } from "./guest-routes.ts";
@@ -62,6 +63,7 @@ export interface RouteParts extends SystemParts, SessionsParts {
   readonly schedules: ScheduleParts;
   readonly mcp: (request: Request, caller: Caller) => Promise<Response>;
   readonly hooks: Parameters<typeof hooksRoutes>[0];
+  readonly accounts: Parameters<typeof channelsRoutes>[1];
   readonly a2a: (request: Request, caller: Caller, signal: AbortSignal) => Promise<Response>;
 }
 
@@ -92,6 +94,7 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...a2aRoutes(parts.a2a),
     ...schedulesRoutes(parts.schedules),
     ...hooksRoutes(parts.hooks),
+    ...channelsRoutes(store, parts.accounts),
     ...openAiRoutes(parts),
   ];
 }

@@ -97,6 +97,7 @@ function appFor(host: string): Hono {
       agentControl: { list: elsewhere, details: elsewhere, setState: elsewhere, restart: elsewhere, revisions: elsewhere },
       mcp: async () => new Response("mcp"),
       hooks: async () => Promise.reject(new Error("not here")),
+      accounts: () => [],
       a2a: async () => new Response("a2a"),
       schedules: { tasks, schedules: new Schedules(store, newId), reached: noCrashPoints },
       version: "0.0.0",

@@ -32,6 +32,7 @@ export interface ApiParts {
   readonly limits?: Partial<ApiLimits>;
   /** What is sent and what is answered in refusals holds none of these. */
   readonly redaction?: Redaction;
+  readonly gauges?: readonly Gauge[];
 }
 
 export interface ApiLimits extends CallLimits {
@@ -46,7 +47,7 @@ export function createApp(parts: ApiParts): Hono {
   const limits = { ...LIMITS, ...parts.limits };
   const calls = new OpenCalls(limits, parts.stillValid);
   const serving = { ...parts, redaction, calls, bodies: new BodySpace(limits.bodyBytes) };
-  const metrics = new Metrics(openGauges(calls));
+  const metrics = new Metrics([...openGauges(calls), ...(parts.gauges ?? [])]);
   stopping.addEventListener("abort", () => metrics.close(), { once: true });
   const routes = inOrder([...parts.routes, description(parts), measurements(metrics)]);
 

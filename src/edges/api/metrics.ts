@@ -11,12 +11,17 @@ interface Series {
   sum: number;
 }
 
-/** Something that is counted elsewhere and read when somebody looks. */
+/** Something that is counted elsewhere and read when somebody looks: one number, or one for each of several things. */
 export interface Gauge {
   readonly name: string;
   readonly help: string;
   readonly type: "gauge" | "counter";
-  read(): number;
+  read(): number | readonly Sample[];
+}
+
+export interface Sample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
 }
 
 /**
@@ -63,7 +68,9 @@ export class Metrics {
     this.#loop.reset();
     for (const { name, help, type, read } of this.#gauges) {
       head(name, type, help);
-      lines.push(`${name} ${read()}`);
+      const found = read();
+      if (typeof found === "number") lines.push(`${name} ${found}`);
+      else for (const { labels, value } of found) lines.push(`${name}{${labelled(labels)}} ${value}`);
     }
     return `${lines.join("\n")}\n`;
   }
@@ -90,6 +97,12 @@ function processGauges(): Gauge[] {
     { name: "process_start_time_seconds", help: "When the process began.", type: "gauge", read: () => started },
     { name: "nodejs_heap_size_used_bytes", help: "JavaScript's share of it.", type: "gauge", read: () => process.memoryUsage().heapUsed },
   ];
+}
+
+function labelled(labels: Sample["labels"]): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}="${escaped(value)}"`)
+    .join(",");
 }
 
 function escaped(text: string): string {

@@ -138,8 +138,9 @@ export async function settleReply(tx: Tx, id: string, { state, ids, problem }: R
 }
 
 /** Replies on their way, by account. */
-export async function countWaiting(reads: Reads): Promise<Map<string, number>> {
-  const rows = await reads.all<{ account: string; count: number }>`select account, count(*) as count from outbox
-    where state = 'pending' and account is not null group by account`;
-  return new Map(rows.map(({ account, count }) => [account, count]));
+export async function waitingReplies(reads: Reads): Promise<Map<string, { readonly count: number; readonly oldestMs: number }>> {
+  const rows = await reads.all<{ account: string; count: number; oldest_ms: number }>`select account, count(*) as count,
+      now_ms() - min(created_at) as oldest_ms
+    from outbox where state = 'pending' and account is not null group by account`;
+  return new Map(rows.map(({ account, count, oldest_ms: oldestMs }) => [account, { count, oldestMs }]));
 }
