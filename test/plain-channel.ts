@@ -1,9 +1,12 @@
-import type { Channel, Inbound, Outbound } from "../src/kernel/channel.ts";
+import type { Channel, ChatMessage, Inbound, Outbound } from "../src/kernel/channel.ts";
 import type { ChannelPlugin } from "../src/library/index.ts";
 
 /** A platform of a test's own, by the port that anybody may use: it says what it is told to say, and keeps what it is sent. */
 export class PlainPlatform {
   readonly sent: Outbound[] = [];
+  /** What can be downloaded, by its `ref`. */
+  readonly files = new Map<string, Uint8Array>();
+  readonly downloads: string[] = [];
   #listening = Promise.withResolvers<Inbound>();
 
   plugin(platform = "plain"): ChannelPlugin {
@@ -27,11 +30,17 @@ export class PlainPlatform {
         this.sent.push(message);
         return { id: `p${this.sent.length}` };
       },
+      download: async ({ ref }) => {
+        this.downloads.push(ref);
+        const bytes = this.files.get(ref);
+        if (!bytes) throw new Error(`there is no file ${ref}`);
+        return new Blob([Buffer.from(bytes)]).stream() as ReadableStream<Uint8Array>;
+      },
     };
   }
 
   /** Somebody says something in private. */
-  async say(id: string, text: string, peer = "7"): Promise<void> {
+  async say(id: string, text: string, peer = "7", more: Partial<ChatMessage> = {}): Promise<void> {
     await (await this.listening).take([
       {
         id,
@@ -40,6 +49,7 @@ export class PlainPlatform {
         text,
         isForUs: true,
         messageId: id,
+        ...more,
       },
     ]);
   }

@@ -110,6 +110,7 @@ const DUE_AT_ONCE = 100;
 const LEASE_MS = 15_000;
 /** Models and tools have limits of their own; this one is for a turn that never comes to an end. */
 const TURN_MS = 2 * 60 * 60_000;
+const FETCH_MS = 60_000;
 const GRACE_MS = 5_000;
 const DELIVERIES_AT_ONCE = 32;
 const STOP_MS = 8_000;
@@ -257,7 +258,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     clock: systemClock,
     redaction,
     spill: async (context, text) => (await ours()).spill(context, text),
-    files: { senderOf: (address) => channels.senderOf(address), workspaces },
+    files: { senderOf: (address) => channels.senderOf(address), workspaces, fetchMs: FETCH_MS },
     turnMs: TURN_MS,
   });
   const remote = doRemoteTask({ ...tasks, peers: new Peers(systemClock), random: systemRandom, reached, redact: redaction.text });

@@ -25,6 +25,7 @@ export class TurningHouse extends TalkingHouse {
   readonly asked: ModelRequest[] = [];
   play: Play = (request) => `re ${JSON.stringify(request.messages.at(-1))}`;
   contextTokens: number | undefined;
+  seesImages = false;
   tools: readonly Tool[] = [];
   sources: TurnParts["sources"] | undefined;
   reached: TurnParts["reached"] = () => {};
@@ -58,7 +59,8 @@ export class TurningHouse extends TalkingHouse {
   async take(item?: ClaimedWork, lost = new AbortController()): Promise<void> {
     const [next] = item ? [item] : await this.claim();
     if (!next) throw new Error("there is no turn to take");
-    const model: Model = this.contextTokens === undefined ? this.#model : { ...this.#model, contextTokens: this.contextTokens };
+    const { seesImages } = this;
+    const model: Model = { ...this.#model, seesImages, ...(this.contextTokens === undefined ? {} : { contextTokens: this.contextTokens }) };
     const parts = turnParts(this.store, newId, this.folder);
     const handler = takeTurn({
       ...parts,

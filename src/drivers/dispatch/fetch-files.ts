@@ -16,6 +16,8 @@ export interface FileParts {
   /** Undefined: there is no such account any more. */
   senderOf(address: Address): Promise<Pick<Sender, "channel" | "account"> | undefined>;
   workspaces(): Promise<Workspaces>;
+  /** For all files of one message; and a second more for each megabyte that one may have. */
+  readonly fetchMs: number;
 }
 
 /** What came with the message of a turn. */
@@ -27,8 +29,6 @@ export interface Enclosure extends Enclosed {
 }
 
 const NOTHING: Enclosure = { told: [], images: [], shown: [], gone: [] };
-/** All files of one message; and as much more as a large one takes on a slow line. */
-const FETCH_MS = 60_000;
 const FETCH_MS_PER_MB = 1_000;
 const MEGABYTE = 1_048_576;
 const MAX_IMAGES = 8;
@@ -88,7 +88,7 @@ interface Fetching {
 async function fetching(parts: FileParts, address: Address, workspace: Workspace, lost: AbortSignal): Promise<Fetching> {
   const sender = await parts.senderOf(address).catch((error: unknown) => inShort(error));
   const most = typeof sender === "object" ? sender.account.maxFileBytes : 0;
-  const ending = firstOf([lost], FETCH_MS + (most / MEGABYTE) * FETCH_MS_PER_MB);
+  const ending = firstOf([lost], parts.fetchMs + (most / MEGABYTE) * FETCH_MS_PER_MB);
   const one = async (file: ChatFile & { readonly path: string }): Promise<string | null> => {
     const there = await workspace.stat(file.path).catch((error: unknown) => {
       if (isFailure(error, "workspace.not_found")) return null;
