@@ -194,10 +194,11 @@ export class GatewayConnection {
       if (message) messages.push(message);
       sequence = payload.s;
     }
-    const isDue = session.keptAt === null || clock.now() - session.keptAt >= KEEP_EVERY_MS;
+    const { at } = session.kept;
+    const isDue = at === null || clock.now() - at >= KEEP_EVERY_MS;
     if (messages.length > 0 || isDue) {
       await inbound.take(messages, sessions.cursorAt(session, sequence));
-      session.keptAt = clock.now();
+      session.kept = { sequence, at: clock.now() };
     }
     session.sequence = sequence;
   }

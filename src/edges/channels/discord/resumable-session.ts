@@ -9,15 +9,15 @@ export type SessionCursor = z.output<typeof cursor>;
 export interface Session {
   readonly sessionId: string;
   readonly resumeURL: string;
-  /** Up to here everything is committed. */
+  /** Up to here everything was dealt with. */
   sequence: number;
-  /** When that was last written down; null: nothing of this session is. */
-  keptAt: number | null;
+  /** Up to here it is written down, and since when; `at` is null where nothing of this session is. */
+  kept: { readonly sequence: number; readonly at: number | null };
 }
 
 /**
- * The session that we are in, and how far it is committed. The client counts what it has received; what counts here is what was committed,
- * also in heartbeats: what Discord may forget is up to us.
+ * The session that we are in, and how far it is committed. The client counts what it has received; what counts here is what is written
+ * down, also in heartbeats: they tell Discord what it may forget.
  */
 export class ResumableSession {
   readonly #bot: string;
@@ -34,7 +34,7 @@ export class ResumableSession {
     // With another bot's token nobody can go on with the session of this one.
     if (known.success && known.data.bot === bot) {
       const { sessionId, resumeURL, sequence } = known.data;
-      this.#current = { sessionId, resumeURL, sequence, keptAt: 0 };
+      this.#current = { sessionId, resumeURL, sequence, kept: { sequence, at: 0 } };
     }
   }
 
@@ -44,15 +44,15 @@ export class ResumableSession {
 
   info(shardCount: number): SessionInfo | null {
     if (!this.#current) return null;
-    const { sessionId, resumeURL, sequence } = this.#current;
+    const { sessionId, resumeURL, kept } = this.#current;
     const isUsable = !this.#isByFront && isSocketAddress(resumeURL);
-    return { sessionId, resumeURL: isUsable ? resumeURL : this.#front, sequence, shardId: 0, shardCount };
+    return { sessionId, resumeURL: isUsable ? resumeURL : this.#front, sequence: kept.sequence, shardId: 0, shardCount };
   }
 
   begin({ sessionId, resumeURL, sequence }: SessionInfo): void {
     if (this.#current?.sessionId === sessionId) return;
     this.#isByFront = false;
-    this.#current = { sessionId, resumeURL, sequence, keptAt: null };
+    this.#current = { sessionId, resumeURL, sequence, kept: { sequence, at: null } };
   }
 
   forget(): void {
