@@ -1,0 +1,71 @@
+import { Api } from "grammy";
+import type { ChannelAccount } from "../../../contract/channels.ts";
+import { ChannelTrouble } from "../../../kernel/channel.ts";
+import { firstOf } from "../../../kernel/first-of.ts";
+
+const OFFICIAL = "https://api.telegram.org";
+/** A long poll is one call; whatever takes longer than this has been forgotten by somebody. */
+const CALL_MS = 40_000;
+
+export interface BotApi {
+  /** Whatever is called ends with the signal. */
+  calls(signal: AbortSignal): Api;
+  /** Where a file lies. It holds the token: not to be shown to anybody. */
+  fileUrl(path: string): string;
+}
+
+export function openBotApi({ token, api_url }: ChannelAccount): BotApi {
+  const secret = token?.reveal().trim();
+  if (!secret) throw new ChannelTrouble("refused", "there is no token: write the one that @BotFather shows as channels.telegram.token");
+  const root = (api_url ?? OFFICIAL).replace(/\/+$/, "");
+  return {
+    calls: (signal) => new Api(secret, { apiRoot: root, fetch: ((url: string, asked: Asked) => fetchAnswer(url, asked, signal)) as never }),
+    fileUrl: (path) => `${root}/file/bot${secret}/${path.split("/").map(encodeURIComponent).join("/")}`,
+  };
+}
+
+interface Asked {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A text, or the pieces of a form with files. */
+  readonly body: string;
+}
+
+/**
+ * What the client would fetch by itself, but: an answer that is no answer of a Bot API (of a proxy, say) keeps its status, a redirection
+ * does not carry the token elsewhere, and what goes wrong says no address.
+ */
+async function fetchAnswer(url: string, { method, headers, body }: Asked, given: AbortSignal): Promise<{ json(): Promise<unknown> }> {
+  const { signal, over } = firstOf([given], CALL_MS);
+  try {
+    const contentType = headers["content-type"] as string;
+    const response = await fetch(url, {
+      ...{ method, body, signal },
+      headers: { "content-type": contentType },
+      duplex: "half",
+      redirect: "manual",
+    });
+    const known = answerIn(await response.text()) ?? otherAnswer(response.status);
+    return { json: async () => known };
+  } finally {
+    over();
+  }
+}
+
+function answerIn(text: string): object | undefined {
+  try {
+    const answer: unknown = JSON.parse(text);
+    return typeof answer === "object" && answer !== null && "ok" in answer ? answer : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Who answers otherwise stands between us and Telegram, which has not heard of it, unless that one speaks of what is behind it. */
+function otherAnswer(status: number): object {
+  return {
+    ok: false,
+    error_code: status >= 500 || status === 413 ? status : 503,
+    description: `no answer of a Bot API (status ${status})`,
+  };
+}

@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Api } from "grammy";
+import type { Update } from "grammy/types";
+import type { Inbound } from "../../../kernel/channel.ts";
+import type { Log } from "../../../kernel/log.ts";
+import type { ChannelParts } from "../channel-plugin.ts";
+import { readUpdates } from "./read-updates.ts";
+import { channelTroubleOf, refusalIn } from "./telegram-trouble.ts";
+
+/** How long Telegram holds a poll for which it has nothing. */
+export const POLL_SECONDS = 25;
+const ALLOWED = ["message", "channel_post"] as const;
+/** Of a server that does not hold polls at all, so much must pass between two. */
+const AT_LEAST_MS = 500;
+
+/** Which updates of which bot are ours already. With a token of another bot, the numbers of the first mean nothing. */
+interface Cursor {
+  readonly bot: number;
+  readonly offset: number;
+}
+
+/**
+ * Takes what is said until the signal aborts. Telegram forgets an update as soon as it is asked for the one after it: that happens only
+ * once `take` has committed both the messages and the number of the next.
+ */
+export async function listen(api: Api, { log, clock }: ChannelParts, inbound: Inbound, signal: AbortSignal): Promise<void> {
+  try {
+    const me = await api.getMe().catch(throwTrouble);
+    let offset = offsetIn(inbound.cursor, me.id);
+    // The first does not wait: it tells whether we may poll.
+    for (let timeout = 0; !signal.aborted; timeout = POLL_SECONDS) {
+      const began = clock.now();
+      const updates = await poll(api, offset, timeout, log).catch(throwTrouble);
+      if (timeout === 0) inbound.connected(`@${me.username}`);
+      const last = updates.at(-1);
+      if (last) {
+        offset = last.update_id + 1;
+        await inbound.take(readUpdates(updates, me, log), { bot: me.id, offset } satisfies Cursor);
+      } else if (timeout > 0 && clock.now() - began < AT_LEAST_MS) await sleep(AT_LEAST_MS, undefined, { signal });
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+async function poll(api: Api, offset: number | undefined, timeout: number, log: Log): Promise<Update[]> {
+  const ask = (): Promise<Update[]> =>
+    api.getUpdates({ timeout, limit: 100, allowed_updates: ALLOWED, ...(offset === undefined ? {} : { offset }) });
+  try {
+    return await ask();
+  } catch (error) {
+    const refusal = refusalIn(error);
+    if (refusal?.status !== 409 || !/webhook/i.test(refusal.words)) throw error;
+    // What waits for the webhook comes to us then.
+    log.warn("the bot had a webhook, which is taken away: its messages come here now", { platform: "telegram" });
+    await api.deleteWebhook({ drop_pending_updates: false });
+    return ask();
+  }
+}
+
+function offsetIn(cursor: unknown, bot: number): number | undefined {
+  const known = cursor as Partial<Cursor> | null;
+  return known?.bot === bot && Number.isSafeInteger(known.offset) ? known.offset : undefined;
+}
+
+function throwTrouble(error: unknown): never {
+  throw channelTroubleOf(error);
+}
