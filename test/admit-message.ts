@@ -6,5 +6,5 @@ import type { Store } from "../src/store/store.ts";
 /** As the intake does it, past the rules. */
 export function admitMessage(store: Store, newId: NewId, message: MessageToAdmit): Promise<Admission> {
   const runId = newId();
-  return store.transact("admit message", (tx) => admitMessageIn(store, tx, runId, message), "locked");
+  return store.transact("admit message", async (tx) => (await admitMessageIn(store, tx, runId, message)).admission, "locked");
 }

@@ -237,6 +237,44 @@ test("stopping waits for what runs, then hands the rest back untouched, and take
   await store.transact("clear", (tx) => tx.run`delete from work`);
 });
 
+test("a place is kept only by a node that waits for work, within its limit, and never for somebody whom others wait behind", async () => {
+  const begun: string[] = [];
+  const ends = Promise.withResolvers<void>();
+  const node = withHandlers(
+    {
+      [TURN_WORK]: async (item) => {
+        begun.push(item.payload as string);
+        await ends.promise;
+        await store.queue.settleAll([item]);
+      },
+    },
+    { limit: 2 },
+  );
+  expect(node.keepPlace("a")).toBeNull();
+  node.start();
+  await vi.waitFor(() => {
+    const place = node.keepPlace("a");
+    expect(place).not.toBeNull();
+    place?.giveUp();
+    place?.giveUp();
+  });
+  const places = [node.keepPlace("a"), node.keepPlace("a"), node.keepPlace("a")];
+  expect(places.map((place) => place !== null)).toEqual([true, true, false]);
+  for (const [index, place] of places.entries()) {
+    if (!place) continue;
+    const work = { kind: TURN_WORK, payload: `p${index}`, lane: [`kept ${index}`], tenant: { name: "a", weight: 1 } };
+    const item = await store.transact("take", (tx) => store.queue.enqueueTaken(tx, work, place), "locked");
+    if (item) place.begin(item);
+    place.giveUp();
+  }
+  expect(begun).toEqual(["p0", "p1"]);
+  expect(node.keepPlace("a")).toBeNull();
+  ends.resolve();
+  await vi.waitFor(async () => expect(await store.queue.counts()).toEqual({}));
+  await node.stop(1_000);
+  expect(node.keepPlace("a")).toBeNull();
+});
+
 test("upkeep turns dead letters into failed runs and seals what happened", async () => {
   const run = await send("main", "dead", "x");
   await store.queue.claim("gone", 1, 1, [TURN_WORK]);

@@ -9,6 +9,7 @@ import { enterSession } from "../records/sessions/session-state.ts";
 import { refuseLongName } from "../records/sessions/transcript.ts";
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
+import type { ClaimedWork, Taker } from "../store/work-queue.ts";
 import { type HandoverTargets, type Placed, placeMessage } from "./place-message.ts";
 import { sessionLane, TURN_WORK, type TurnPayload } from "./work-kinds.ts";
 
@@ -32,21 +33,29 @@ export interface MessageToAdmit {
   readonly origin?: Origin;
   /** The agent's share where agents wait for each other; absent: one. */
   weightOf?(agent: string): number;
+  /** This node has a place free for a turn of this agent. */
+  readonly taker?: (Taker & { readonly tenant: string }) | null;
+}
+
+/** `taken`: the turn's work, where the node that admits it begins it at once. */
+export interface Admitted {
+  readonly admission: Admission;
+  readonly taken: ClaimedWork | null;
 }
 
 /**
  * Stores a message, the decision about it and the work it causes, all or nothing. The same message again changes nothing and
  * answers with the first one's run.
  */
-export async function admitMessageIn(store: Store, tx: Tx, runId: string, message: MessageToAdmit): Promise<Admission> {
+export async function admitMessageIn(store: Store, tx: Tx, runId: string, message: MessageToAdmit): Promise<Admitted> {
   const { platform, account } = message.address;
   const owner = await enterInbox(tx, { platform, account, externalId: message.externalId }, runId);
-  if (owner !== runId) return firstAdmission(tx, owner);
+  if (owner !== runId) return { admission: await firstAdmission(tx, owner), taken: null };
   const wanted = await placeMessage(tx, message, message.targets ?? null);
   const refusal = refusalOf(message, wanted) ?? (await fullness(tx, message, wanted));
   const placed = refusal ? { ...wanted, sessionKey: null } : wanted;
-  await admit(store, tx, runId, message, placed, refusal);
-  return { runId, agent: placed.decision.agent, sessionKey: placed.sessionKey, duplicate: false };
+  const taken = await admit(store, tx, runId, message, placed, refusal);
+  return { admission: { runId, agent: placed.decision.agent, sessionKey: placed.sessionKey, duplicate: false }, taken };
 }
 
 async function fullness(tx: Tx, message: MessageToAdmit, { decision, sessionKey }: Placed): Promise<RunError | null> {
@@ -77,7 +86,7 @@ async function admit(
   message: MessageToAdmit,
   placed: Placed,
   refusal: RunError | null,
-): Promise<void> {
+): Promise<ClaimedWork | null> {
   const { address } = message;
   const { decision, sessionKey } = placed;
   const { request } = message;
@@ -88,12 +97,15 @@ async function admit(
   if (sessionKey === null) {
     const subject = ["run", runId];
     await store.ledger.append(tx, { type: "message.refused", actor: "guildhall", subject, causedBy: decided, data: refusal });
-    return;
+    return null;
   }
   const payload: TurnPayload = { runId, causedBy: decided };
   const name = decision.agent as string;
   const tenant = { name, weight: message.weightOf?.(name) ?? 1 };
-  await store.queue.enqueue(tx, { kind: TURN_WORK, payload, lane: sessionLane(sessionKey), tenant });
+  const work = { kind: TURN_WORK, payload, lane: sessionLane(sessionKey), tenant };
+  if (message.taker?.tenant === name) return store.queue.enqueueTaken(tx, work, message.taker);
+  await store.queue.enqueue(tx, work);
+  return null;
 }
 
 /** The epoch of its session that a message belongs to. */

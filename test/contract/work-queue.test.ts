@@ -54,6 +54,33 @@ describe.each(PLACES)("the work queue on %s", (_name, makePlace) => {
     expect(payloads(await store.queue.claim("me", 10, TTL))).toEqual([1]);
   });
 
+  test("an item that is claimed as it is added is its owner's like any other: fenced, renewed, taken over, and first of its lane", async () => {
+    const add = (payload: string, lane = "l") =>
+      store.transact(
+        "take",
+        (tx) =>
+          store.queue.enqueueTaken(
+            tx,
+            { kind: "test", payload, lane: [lane], tenant: { name: "t", weight: 1 } },
+            { owner: "me", ttlMs: TTL },
+          ),
+        "locked",
+      );
+    const first = (await add("first")) as ClaimedWork;
+    expect(first).toMatchObject({ fence: 1, attempt: 1, payload: "first", tenant: "t" });
+    // What stands behind it waits for it, whoever added it.
+    expect(await add("second")).toBeNull();
+    expect(await store.queue.claim("other", 10, TTL)).toEqual([]);
+    expect(await store.queue.renew([first], TTL)).toEqual(new Set([first.id]));
+    await place.elapse(TTL + 1);
+    expect(await store.queue.reap()).toBeTruthy();
+    const [again] = await store.queue.claim("other", 1, TTL);
+    expect(again).toMatchObject({ id: first.id, fence: 2, attempt: 2, payload: "first" });
+    await expect(store.transact("settle", (tx) => store.queue.settle(tx, first), "locked")).rejects.toMatchObject({ code: "fence.stale" });
+    await store.transact("settle", (tx) => store.queue.settle(tx, again as ClaimedWork), "locked");
+    expect(payloads(await store.queue.claim("other", 10, TTL))).toEqual(["second"]);
+  });
+
   test("a delayed item waits for its time by the database's clock", async () => {
     await enqueue({ payload: "later", delayMs: 30_000 });
     expect(await store.queue.claim("me", 10, TTL)).toEqual([]);

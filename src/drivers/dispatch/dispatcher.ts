@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { asFailure, isFailure } from "../../kernel/failure.ts";
 import type { Log } from "../../kernel/log.ts";
 import type { ClaimedWork, WorkQueue } from "../../store/work-queue.ts";
-import { roomFor } from "./slots.ts";
+import { type Room, roomFor } from "./slots.ts";
 
 /** Does one item and settles it, whatever comes of it. The signal aborts when the item is no longer this node's. */
 export type Handler = (item: ClaimedWork, lost: AbortSignal) => Promise<void>;
@@ -43,6 +43,10 @@ export class Dispatcher {
   readonly #running = new Map<number, Running>();
   readonly #stopping = new AbortController();
   #freed: () => void = () => {};
+  /** Places that are kept for work which is being added. */
+  #kept = 0;
+  /** There was nothing to claim at the last look, and nothing has been heard of since. */
+  #isIdle = false;
   /** Items that have ended here. */
   #ended = 0;
   #loop: Promise<void> | undefined;
@@ -72,6 +76,28 @@ export class Dispatcher {
     await this.#finished(LETTING_GO_MS);
     clearInterval(this.#heartbeat);
     await this.#options.queue.handBack(unfinished.map(({ item }) => item));
+  }
+
+  /**
+   * A free place for work of this tenant that is about to be added, and claimed as it is; null: there is none, or others may be waiting for it.
+   */
+  keepPlace(tenant: string): { readonly owner: string; readonly ttlMs: number; begin(item: ClaimedWork): void; giveUp(): void } | null {
+    if (!this.#isIdle || this.#stopping.signal.aborted) return null;
+    const { items, without } = this.#room();
+    if (items === 0 || without.includes(tenant)) return null;
+    this.#kept++;
+    let isKept = true;
+    const giveUp = (): void => {
+      if (isKept) this.#kept--;
+      isKept = false;
+    };
+    const begin = (item: ClaimedWork): void => {
+      giveUp();
+      // Stopped meanwhile: whoever is next finds it.
+      if (this.#stopping.signal.aborted) void this.#options.queue.handBack([item]);
+      else this.#begin(item);
+    };
+    return { owner: this.#options.owner, ttlMs: this.#options.leaseMs, begin, giveUp };
   }
 
   /** Stops, now and not at the next renewal, what was taken from this node. */
@@ -109,8 +135,8 @@ export class Dispatcher {
 
   /** `isAll`: there was no more to claim. `heldBack`: somebody may have no more slots until one is free. */
   async #claim(): Promise<{ readonly isAll: boolean; readonly heldBack: boolean }> {
-    const { queue, owner, limit, tenants, leaseMs } = this.#options;
-    const { items: most, without } = roomFor(limit(), this.#tenants(), (tenants?.() ?? 1) > 1);
+    const { queue, owner, leaseMs } = this.#options;
+    const { items: most, without } = this.#room();
     if (most === 0) return { isAll: true, heldBack: true };
     const items = await queue.claim(owner, most, leaseMs, this.#kinds, without);
     if (this.#stopping.signal.aborted) await queue.handBack(items);
@@ -118,6 +144,11 @@ export class Dispatcher {
     const heldBack = without.length > 0;
     // Where somebody is left out, the queue is not always looked through to its end.
     return { isAll: heldBack ? items.length === 0 : items.length < most, heldBack };
+  }
+
+  #room(): Room {
+    const { limit, tenants } = this.#options;
+    return roomFor(limit() - this.#kept, this.#tenants(), (tenants?.() ?? 1) > 1);
   }
 
   *#tenants(): Generator<string | null> {
@@ -154,7 +185,12 @@ export class Dispatcher {
   /** Until there may be something to claim: a hint, or an item that ends where somebody is held back. */
   async #idle(seen: number, heldBack: boolean): Promise<void> {
     const { queue } = this.#options;
-    if (!heldBack) return queue.wait(seen, this.#stopping.signal);
+    if (!heldBack) {
+      this.#isIdle = true;
+      await queue.wait(seen, this.#stopping.signal);
+      this.#isIdle = false;
+      return;
+    }
     const ended = new AbortController();
     this.#freed = () => ended.abort();
     if (!this.#stopping.signal.aborted) await queue.wait(seen, ended.signal);

@@ -19,6 +19,7 @@ import type { RunError, RunRequest } from "../../records/sessions/runs.ts";
 import { WaitingRoom } from "../../records/sessions/waiting.ts";
 import type { Tx } from "../../store/engine.ts";
 import type { Store } from "../../store/store.ts";
+import type { ClaimedWork, Taker } from "../../store/work-queue.ts";
 import type { CommandParts, Talk } from "./commands/command.ts";
 import { parseCommand } from "./commands/parse-command.ts";
 import { type ChosenCommand, chooseCommand } from "./commands/run-command.ts";
@@ -47,14 +48,25 @@ export interface FromChannel {
 /** A message that was looked at and is not stored yet. */
 export interface Taken {
   readonly label: string;
-  /** Stores it, with whatever else the transaction holds. */
-  inTx(tx: Tx): Promise<Stored>;
+  /** Whose turn it will be, unless it is handed over; absent or null: nobody's. */
+  readonly agent?: string | null;
+  /** Stores it, with whatever else the transaction holds. `by`: this node begins the turn at once. */
+  inTx(tx: Tx, by?: Taker | null): Promise<Stored>;
 }
 
 export interface Stored {
   readonly admission: Admission | null;
   readonly stopped: readonly string[];
   readonly point: CrashPoint | null;
+  /** Work that this node has claimed with it. */
+  readonly taken?: ClaimedWork | null;
+}
+
+/** A place for a turn that is kept free until the message is stored. */
+export interface KeptPlace extends Taker {
+  begin(work: ClaimedWork): void;
+  /** Nothing became of it; after `begin` it does nothing. */
+  giveUp(): void;
 }
 
 export interface Intake {
@@ -69,6 +81,8 @@ export interface IntakeCommands extends Omit<CommandParts, "store"> {
   /** Turns here end at once when they are stopped. */
   readonly running: RunningTurns;
   readonly delivers: Delivers;
+  /** A free place for a turn of this agent; null: there is none, or others wait for it. */
+  readonly keepPlace?: (agent: string) => KeptPlace | null;
 }
 
 /** Takes messages from outside. */
@@ -107,9 +121,11 @@ export function intake(
     if (!command)
       return {
         label: "admit message",
-        inTx: async (tx) => {
-          const admission = await admitMessageIn(store, tx, runId, admitted);
-          return { admission, stopped: [], point: admission.duplicate ? null : "message.admitted" };
+        agent: decision.agent,
+        inTx: async (tx, by) => {
+          const taker = by && decision.agent !== null ? { owner: by.owner, ttlMs: by.ttlMs, tenant: decision.agent } : null;
+          const { admission, taken } = await admitMessageIn(store, tx, runId, { ...admitted, taker });
+          return { admission, stopped: [], point: admission.duplicate ? null : "message.admitted", taken };
         },
       };
     const asked = commandMessage(command, parts, { ...admitted, text: message.text }, revision, poster);
@@ -128,9 +144,15 @@ export function intake(
   return {
     accept: async (message, poster, brought) => {
       const taken = take(message, poster, brought);
-      const outcome = await store.transact(taken.label, taken.inTx, "locked");
-      stored(outcome);
-      return outcome.admission as Admission;
+      const place = taken.agent ? (commands.keepPlace?.(taken.agent) ?? null) : null;
+      try {
+        const outcome = await store.transact(taken.label, (tx) => taken.inTx(tx, place), "locked");
+        stored(outcome);
+        if (outcome.taken) place?.begin(outcome.taken);
+        return outcome.admission as Admission;
+      } finally {
+        place?.giveUp();
+      }
     },
     take: (message, from) => take(message, undefined, undefined, from),
     stored,
