@@ -6,6 +6,7 @@ import { type RunInput, readRunInput, waitRun, wakeRun } from "../records/sessio
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/work-queue.ts";
+import { type AskParts, askOwnersIn, type FreshQuestion } from "./ask-owners.ts";
 import { workOfRun } from "./work-of-run.ts";
 
 /** How long a person has to answer. */
@@ -21,8 +22,7 @@ export interface AskedCall {
   readonly asked: string | null;
 }
 
-interface WaitParts {
-  readonly store: Store;
+interface WaitParts extends AskParts {
   readonly approvals: Approvals;
   readonly reached: ReachedPoint;
 }
@@ -38,13 +38,14 @@ export interface WaitedFor {
  * tasks are over; if that has happened since it looked, at once. Answers the approvals.
  */
 export async function waitTurn(
-  { store, approvals, reached }: WaitParts,
+  parts: WaitParts,
   claim: Claim,
   run: RunInput,
   { asked: calls, tasks }: WaitedFor,
   askedOf: string,
   causedBy: number,
 ): Promise<string[]> {
+  const { store, approvals, reached } = parts;
   const ids = await store.transact(
     "wait",
     async (tx) => {
@@ -56,15 +57,20 @@ export async function waitTurn(
       // Park refuses a stale owner, so that nobody is asked for it.
       await store.queue.park(tx, claim, Math.max(0, left ?? (calls.length > 0 ? APPROVAL_MS : LOOK_AGAIN_MS)));
       const waitedFor: string[] = [];
+      const fresh: FreshQuestion[] = [];
       for (const { call, args, asked } of calls) {
         const question = { run: run.id, agent: run.agent, tool: call.tool, args, askedOf, expiresMs: APPROVAL_MS };
         const id = asked ?? (await approvals.askIn(tx, question));
-        if (asked === null) await noteCall(tx, call, "asked", id);
+        if (asked === null) {
+          await noteCall(tx, call, "asked", id);
+          fresh.push({ approval: id, tool: call.tool, args });
+        }
         waitedFor.push(id);
       }
       await waitRun(tx, run.id);
       const data = { approvals: waitedFor, ...(tasks.length > 0 ? { tasks } : {}) };
-      await store.ledger.append(tx, { type: "turn.waited", actor: run.agent, subject: ["run", run.id], causedBy, data });
+      const [waited] = await store.ledger.append(tx, { type: "turn.waited", actor: run.agent, subject: ["run", run.id], causedBy, data });
+      await askOwnersIn(parts, tx, run, fresh, waited as number);
       return waitedFor;
     },
     "locked",

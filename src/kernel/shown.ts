@@ -12,6 +12,11 @@ export function shown(text: string): string {
   return text.replace(/\\/g, "\\\\").replace(HIDDEN, escaped);
 }
 
+/** On a chat platform, as it is: no part of it ends the block, and nothing in it is taken for a link, a name or emphasis. */
+export function inFence(line: string): string {
+  return `\`\`\`\n${line.replaceAll("```", "\\u{60}\\u{60}\\u{60}")}\n\`\`\``;
+}
+
 function escaped(character: string): string {
   if (character === "\n") return "\\n";
   if (character === "\t") return "\\t";

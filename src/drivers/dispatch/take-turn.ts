@@ -90,7 +90,8 @@ async function settle(
   cause: number,
 ): Promise<readonly Step[] | null> {
   if (end.kind === "waits") {
-    const approvals = await waitTurn(parts, item, run, end, askedOf, cause);
+    const { owners } = parts.agents.current.settings.config;
+    const approvals = await waitTurn({ ...parts, owners, redact: parts.redaction.text }, item, run, end, askedOf, cause);
     for (const [index, { call }] of end.asked.entries())
       parts.live.publish(run.id, { kind: "asks", approval: approvals[index] as string, tool: call.tool, shown: call.args });
     return null;

@@ -9,6 +9,7 @@ import { asFailure, isFailure } from "../../kernel/failure.ts";
 import type { Log } from "../../kernel/log.ts";
 import type { Random } from "../../kernel/random.ts";
 import type { AgentRegistry } from "../../records/agents/registry.ts";
+import { keepOwnerChat } from "../../records/channels/owner-chats.ts";
 import { pairedAmong } from "../../records/channels/pairings.ts";
 import type { Tx } from "../../store/engine.ts";
 import type { Intake, Stored, Taken } from "./accept.ts";
@@ -134,9 +135,19 @@ function problemOf({
   return issues.map(({ path, message }) => `${path.map(String).join(".")}: ${message}`).join("; ");
 }
 
-function letIn({ intake }: ReceiveParts, inbound: InboundMessage, message: ChatMessage): Taken {
+function letIn({ intake, agents }: ReceiveParts, inbound: InboundMessage, message: ChatMessage): Taken {
   const origin = originOf(inbound, message);
-  return intake.take(inbound, { origin, words: wordsOf(inbound.platform, message, origin) });
+  const taken = intake.take(inbound, { origin, words: wordsOf(inbound.platform, message, origin) });
+  const { platform, account, peer, roles } = inbound;
+  const isOwner = agents.current.settings.config.owners.includes(`${platform}:${peer}`);
+  if (!isOwner || message.place.chatType !== "dm") return taken;
+  return {
+    ...taken,
+    inTx: async (tx, by) => {
+      await keepOwnerChat(tx, { platform, account, peer, roles, ...message.place });
+      return taken.inTx(tx, by);
+    },
+  };
 }
 
 function turnedAway(parts: ReceiveParts, inbound: InboundMessage, { messageId, place }: ChatMessage): Taken {

@@ -57,6 +57,11 @@ export function callHash({ agent, tool, args }: Pick<Question, "agent" | "tool" 
   return sha256(canonicalJson({ agent, tool, args: args ?? null }));
 }
 
+/** As somebody may judge it: with everything hidden made visible, on one line. */
+export function shownCall(tool: string, args: unknown): string {
+  return `${shown(tool)} ${shown(canonicalJson(args ?? null))}`;
+}
+
 /** The run has ended: nobody need be asked any more, and a word that was not used is good for nothing. */
 export async function voidApprovalsOf(store: Store, tx: Tx, run: string, because: string): Promise<void> {
   const rows = await tx.all<{ id: string }>`update approvals set state = 'void'
