@@ -37,7 +37,6 @@ export interface ClaimedWork extends Claim {
   readonly payload: unknown;
   readonly attempt: number;
   readonly maxAttempts: number;
-  readonly createdAt: number;
   readonly tenant: string | null;
 }
 
@@ -56,7 +55,6 @@ interface WorkRow {
   readonly attempts: number;
   readonly max_attempts: number;
   readonly payload: string;
-  readonly created_at: number;
   readonly error: string | null;
 }
 
@@ -110,59 +108,39 @@ export class WorkQueue {
   }
 
   async enqueue(tx: Tx, work: NewWork): Promise<number> {
-    const lane = work.lane ? scopeKey(work.lane) : null;
-    return this.#add(tx, work, lane, lane === null ? { position: null, first: true } : await enterLane(tx, lane));
+    return (await this.#add(tx, work, null)).id;
   }
 
   /**
    * The same for a node that has a place free and would claim it in a moment: it is claimed as it is added, which saves a commit and a look at
    * the line. Answers the claim; null: others of its lane come first, and it waits like any other.
    */
-  async enqueueTaken(tx: Tx, work: NewWork & { readonly lane: Scope; readonly tenant: Tenant }, by: Taker): Promise<ClaimedWork | null> {
-    const lane = scopeKey(work.lane);
-    const place = await enterLane(tx, lane);
-    if (!place.first) {
-      await this.#add(tx, work, lane, place);
-      return null;
-    }
-    const { kind, priority = 0, maxAttempts = MAX_ATTEMPTS, tenant } = work;
-    const cost = 1 / tenant.weight;
-    const vtime = await this.#order.next(tx, tenant.name, priority, cost);
-    const row = await tx.get<{ id: number; created_at: number }>`
-      insert into work (kind, lane, position, priority, state, run_at, attempts, max_attempts, fence, woken, payload, created_at, tenant, cost, vtime,
-        owner, lease_until)
-      values (${kind}, ${lane}, ${place.position}, ${priority}, 'running', now_ms(), 1, ${maxAttempts}, 1, 0, ${JSON.stringify(work.payload ?? null)},
-        now_ms(), ${tenant.name}, cast(${cost} as double precision), cast(${vtime} as double precision), ${by.owner},
-        now_ms() + cast(${wholeMs(by.ttlMs)} as bigint))
-      returning id, created_at`;
-    this.#order.passed(vtime);
-    const { id, created_at: createdAt } = row as { id: number; created_at: number };
-    return { id, fence: 1, kind, payload: work.payload, attempt: 1, maxAttempts, createdAt, tenant: tenant.name };
+  async enqueueTaken(tx: Tx, work: NewWork, by: Taker): Promise<ClaimedWork | null> {
+    const { id, isTaken } = await this.#add(tx, work, by);
+    const { kind, payload, maxAttempts = MAX_ATTEMPTS, tenant } = work;
+    return isTaken ? { id, fence: 1, kind, payload, attempt: 1, maxAttempts, tenant: tenant?.name ?? null } : null;
   }
 
-  async #add(
-    tx: Tx,
-    work: NewWork,
-    lane: string | null,
-    place: { readonly position: number | null; readonly first: boolean },
-  ): Promise<number> {
-    const state = place.first ? (work.delayMs ? "parked" : "ready") : "queued";
+  async #add(tx: Tx, work: NewWork, by: Taker | null): Promise<{ readonly id: number; readonly isTaken: boolean }> {
     const { kind, priority = 0, delayMs = 0, maxAttempts = MAX_ATTEMPTS, tenant } = work;
-    const payload = JSON.stringify(work.payload ?? null);
-    tx.hint("work");
-    if (!tenant)
-      return tx.insert`
-      insert into work (kind, lane, position, priority, state, run_at, attempts, max_attempts, fence, woken, payload, created_at)
-      values (${kind}, ${lane}, ${place.position}, ${priority}, ${state}, now_ms() + cast(${wholeMs(delayMs)} as bigint), 0, ${maxAttempts}, 0, 0,
-        ${payload}, now_ms())
+    const lane = work.lane ? scopeKey(work.lane) : null;
+    const place = lane === null ? { position: null, first: true } : await enterLane(tx, lane);
+    const isReady = place.first && !delayMs;
+    const taker = isReady ? by : null;
+    const state = taker ? "running" : isReady ? "ready" : place.first ? "parked" : "queued";
+    const count = taker ? 1 : 0;
+    const cost = tenant ? 1 / tenant.weight : 1;
+    const vtime = tenant && isReady ? await this.#order.next(tx, tenant.name, priority, cost) : 0;
+    if (taker) this.#order.passed(vtime);
+    else tx.hint("work");
+    const id = await tx.insert`
+      insert into work (kind, lane, position, priority, state, run_at, attempts, max_attempts, fence, woken, payload, created_at, tenant, cost, vtime,
+        owner, lease_until)
+      values (${kind}, ${lane}, ${place.position}, ${priority}, ${state}, now_ms() + cast(${wholeMs(delayMs)} as bigint), ${count}, ${maxAttempts},
+        ${count}, 0, ${JSON.stringify(work.payload ?? null)}, now_ms(), ${tenant?.name ?? null}, cast(${cost} as double precision),
+        cast(${vtime} as double precision), ${taker?.owner ?? null}, now_ms() + cast(${taker ? wholeMs(taker.ttlMs) : null} as bigint))
       returning id`;
-    const cost = 1 / tenant.weight;
-    const vtime = state === "ready" ? await this.#order.next(tx, tenant.name, priority, cost) : 0;
-    return tx.insert`
-      insert into work (kind, lane, position, priority, state, run_at, attempts, max_attempts, fence, woken, payload, created_at, tenant, cost, vtime)
-      values (${kind}, ${lane}, ${place.position}, ${priority}, ${state}, now_ms() + cast(${wholeMs(delayMs)} as bigint), 0, ${maxAttempts}, 0, 0,
-        ${payload}, now_ms(), ${tenant.name}, cast(${cost} as double precision), cast(${vtime} as double precision))
-      returning id`;
+    return { id, isTaken: taker !== null };
   }
 
   /**
@@ -208,7 +186,7 @@ export class WorkQueue {
         update work set state = 'running', fence = fence + 1, attempts = attempts + 1, woken = 0, owner = ${owner},
           lease_until = now_ms() + cast(${wholeMs(ttlMs)} as bigint)
         where id ${this.#engine.dialect.amongFirst(due)}
-        returning id, kind, fence, attempts, max_attempts, payload, created_at, tenant, priority, vtime`,
+        returning id, kind, fence, attempts, max_attempts, payload, tenant, priority, vtime`,
       "with others",
     );
     rows.sort((a, b) => b.priority - a.priority || a.vtime - b.vtime || a.id - b.id);
@@ -221,7 +199,6 @@ export class WorkQueue {
       payload: JSON.parse(row.payload),
       attempt: row.attempts,
       maxAttempts: row.max_attempts,
-      createdAt: row.created_at,
       tenant: row.tenant,
     }));
   }
@@ -403,7 +380,7 @@ export class WorkQueue {
 
   async dead(limit: number, kinds?: readonly string[]): Promise<DeadWork[]> {
     const rows = await this.#engine.reads.all<WorkRow>`
-      select id, kind, fence, attempts, max_attempts, payload, created_at, error from work
+      select id, kind, fence, attempts, max_attempts, payload, error from work
       where state = 'dead' ${ofKinds(kinds)} order by id limit ${limit}`;
     return rows.map((row) => ({ id: row.id, kind: row.kind, payload: JSON.parse(row.payload), attempts: row.attempts, error: row.error }));
   }

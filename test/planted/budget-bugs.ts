@@ -90,8 +90,8 @@ export const BUDGET_BUGS: readonly PlantedBug[] = [
   {
     name: "a weight counts for nothing",
     file: "src/store/work-queue.ts",
-    from: "const cost = 1 / tenant.weight;",
-    to: "const cost = tenant.weight > 0 ? 1 : 0;",
+    from: "const cost = tenant ? 1 / tenant.weight : 1;",
+    to: "const cost = 1;",
     ...order,
   },
   {
@@ -141,8 +141,8 @@ export const BUDGET_BUGS: readonly PlantedBug[] = [
   {
     name: "a message that was taken is refused when it comes again",
     file: "src/acts/admit-message.ts",
-    from: "  if (owner !== runId) return firstAdmission(tx, owner);\n  const wanted",
-    to: "  if (owner !== runId) await message.refuseWhenFull?.(tx, message.decision.agent as string, message.sessionKey as string);\n  if (owner !== runId) return firstAdmission(tx, owner);\n  const wanted",
+    from: "  if (owner !== runId) return { admission: await firstAdmission(tx, owner), taken: null };\n  const wanted",
+    to: "  if (owner !== runId) await message.refuseWhenFull?.(tx, message.decision.agent as string, message.sessionKey as string);\n  if (owner !== runId) return { admission: await firstAdmission(tx, owner), taken: null };\n  const wanted",
     ...overload,
   },
   {
