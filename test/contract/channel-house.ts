@@ -1,10 +1,11 @@
 import { modelRegistry } from "../../src/abilities/models/model-registry.ts";
 import { offlineProvider } from "../../src/abilities/models/offline-model.ts";
+import { DELIVERY_WORK } from "../../src/acts/work-kinds.ts";
 import { accountsOf, type ChannelAccount, channelsConfig } from "../../src/contract/channels.ts";
-import type { Sender } from "../../src/drivers/dispatch/deliver-reply.ts";
+import { deliverReply, type Sender } from "../../src/drivers/dispatch/deliver-reply.ts";
 import { intake } from "../../src/drivers/intake/accept.ts";
 import { type Receive, receiver } from "../../src/drivers/intake/receive.ts";
-import type { ChatFile, ChatMessage } from "../../src/kernel/channel.ts";
+import type { ChannelAbilities, ChatFile, ChatMessage } from "../../src/kernel/channel.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { noCrashPoints } from "../../src/kernel/crash-points.ts";
 import { systemRandom } from "../../src/kernel/random.ts";
@@ -65,6 +66,23 @@ export class ChannelHouse extends TurningHouse {
     const place = { guild: null, chat: peer, topic: null, chatType: "dm" } as const;
     const message: ChatMessage = { id, place, sender: { id: peer, name: null }, text, isForUs: true, messageId: id, ...more };
     await this.#receive(this.account, [message], async () => {});
+  }
+
+  /** Everything that waits to be delivered now, in its order. */
+  async deliver(abilities: Partial<ChannelAbilities> = {}): Promise<void> {
+    const { channel, ...sender } = await this.sender();
+    const told = { ...channel, abilities: { ...channel.abilities, ...abilities } };
+    const handler = deliverReply({
+      store: this.store,
+      random: systemRandom,
+      reached: noCrashPoints,
+      senderOf: async () => ({ ...sender, channel: told }),
+    });
+    for (;;) {
+      const [item] = await this.store.queue.claim("delivers", 1, 60_000, [DELIVERY_WORK]);
+      if (!item) return;
+      await handler(item, new AbortController().signal);
+    }
   }
 
   /** As the platform tells of it; its bytes can be had there. */
