@@ -39,6 +39,7 @@ export class ChattingPlatform {
   readonly asked: Outbound[] = [];
   fate: (message: Outbound) => Fate = () => "take";
   edit: Channel["edit"];
+  onEnd: () => void = () => {};
   /** Takes no notice of being told to end. */
   isDeaf = false;
   listening = Promise.withResolvers<Inbound>();
@@ -59,6 +60,7 @@ export class ChattingPlatform {
         await new Promise<void>((resolve) => {
           if (!this.isDeaf) signal.addEventListener("abort", () => resolve(), { once: true });
         });
+        this.onEnd();
       },
       // One part for each line.
       partsOf: (text) => (text === "" ? [] : text.split("\n").map((line) => ({ text: line, plain: line }))),
@@ -137,7 +139,13 @@ export class ChattingHouse extends TurningHouse {
           take: (message, from) => {
             const taken = this.#intake.take(message, from);
             if (message.text !== "unstorable") return taken;
-            return { ...taken, inTx: async (tx) => Promise.reject(new Error(`not this one${(await taken.inTx(tx)).point}`)) };
+            return {
+              ...taken,
+              inTx: async (tx) => {
+                await taken.inTx(tx);
+                throw new Error("not this one");
+              },
+            };
           },
         },
         random: systemRandom,
