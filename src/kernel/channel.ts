@@ -7,7 +7,7 @@ export interface Channel {
   /** Connects, and takes what comes until the signal aborts. Throws a ChannelTrouble when it cannot (go on); whoever holds it calls again. */
   listen(inbound: Inbound, signal: AbortSignal): Promise<void>;
   /** What the platform posts to us. Any node may be asked, also one that does not listen. It answers 2xx only after `take` has resolved. */
-  receive?(request: Request, inbound: Pick<Inbound, "take">): Promise<Response>;
+  receive?(request: Request, inbound: PostedInbound): Promise<Response>;
   /** A reply in the platform's own form, cut where its messages must end: the same text always gives the same parts. */
   partsOf(text: string): readonly Part[];
   /** Throws a SendTrouble. Answers the platform's id of what it now shows. */
@@ -82,6 +82,12 @@ export interface Inbound {
   connected(name: string): void;
   /** It is cut off and tries again by itself. */
   disconnected(problem: string): void;
+}
+
+/** For what the platform posts: it has no place to go on from. */
+export interface PostedInbound extends Pick<Inbound, "take"> {
+  /** The run of a message that was taken, for whoever wants to follow it; null: nobody answers it. */
+  runOf(messageId: string): Promise<string | null>;
 }
 
 /** `text`: as the platform takes it; `plain`: the same without any form, for when it does not. */

@@ -44,9 +44,16 @@ test("every route that asks for a token gives nothing without one", async () => 
   expect(operations.length).toBeGreaterThan(5);
   for (const { method, path, operation } of operations) {
     if (operation.security.length === 0) {
-      expect(["/", "/healthz", "/readyz", "/metrics", "/.well-known/agent-card.json", "/a2a/x/.well-known/agent-card.json"]).toContain(
-        path,
-      );
+      expect([
+        "/",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/.well-known/agent-card.json",
+        "/a2a/x/.well-known/agent-card.json",
+        "/hooks/x",
+        "/hooks/x/x",
+      ]).toContain(path);
       continue;
     }
     for (const token of [null, "x", `gh_${"A".repeat(43)}`])

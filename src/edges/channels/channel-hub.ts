@@ -6,6 +6,7 @@ import { sha256 } from "../../kernel/canonical-json.ts";
 import type { Channel } from "../../kernel/channel.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { Failure } from "../../kernel/failure.ts";
+import { runOfMessage } from "../../records/sessions/inbox.ts";
 import { accountKey } from "../../records/sessions/outbox.ts";
 import { AccountRunner, type RunnerParts } from "./account-runner.ts";
 import type { ChannelPlugin } from "./channel-plugin.ts";
@@ -91,6 +92,7 @@ export class ChannelHub {
         if (cursor !== undefined) throw new Failure("internal.bug", "what is posted has no cursor");
         return this.#parts.receive(entry.account, messages, async () => {});
       },
+      runOf: (externalId) => runOfMessage(this.#parts.store.read, { platform, account, externalId }),
     });
   }
 

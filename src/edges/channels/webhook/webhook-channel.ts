@@ -25,7 +25,7 @@ export function webhookChannel({ account, secret, url }: ChannelAccount, { clock
       inbound.connected(target?.host ?? account);
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     },
-    receive: async (request, { take }) => {
+    receive: async (request, { take, runOf }) => {
       if (request.method !== "POST") throw new Failure("request.not_found", "there is nothing here");
       const body = new Uint8Array(await request.arrayBuffer());
       const postId = checkSignature(key, request.headers, clock.now(), body);
@@ -33,11 +33,11 @@ export function webhookChannel({ account, secret, url }: ChannelAccount, { clock
       if (message.files?.length && !target)
         throw new Failure("request.malformed", "files: this account has no `url` that they could be fetched from");
       await take([message]);
-      return Response.json({ id: message.id }, { status: 202 });
+      return Response.json({ id: message.id, runId: await runOf(message.id) }, { status: 202 });
     },
     partsOf: (text) => (text.trim() === "" ? [] : [{ text, plain: text }]),
     send: async (message, signal) => {
-      if (!target) throw new SendTrouble("refused", "this account has no `url` to post replies to", { isWhole: true });
+      if (!target) throw new SendTrouble("refused", "this account has no `url` to post replies to");
       const body = bodyOf(message);
       const headers = { "content-type": "application/json", ...signed(key, message.key, clock.now(), body) };
       const response = await fetch(target, { method: "POST", headers, body, redirect: "manual", signal }).catch((error: unknown) => {
@@ -80,7 +80,8 @@ async function idIn(response: Response, key: string, now: number): Promise<strin
   if (status === 429 || status === 503)
     throw new SendTrouble("later", `${WHOM} answers ${status}`, { ...afterMs(waitAskedFor(response.headers, now)), isWhole: true });
   if (status >= 500 || status === 408) throw new SendTrouble("unclear", `${WHOM} answers ${status}`);
-  if (status === 410) throw new SendTrouble("refused", `${WHOM} answers 410: nobody is there any more`, { isWhole: true });
+  // It does not know our signature: nothing is wrong with the reply.
+  if (status === 401 || status === 403) throw new SendTrouble("refused", `${WHOM} answers ${status}`, { isWhole: true });
   const more = status >= 300 && status < 400 ? ", and redirects are not followed" : "";
   throw new SendTrouble("refused", `${WHOM} answers ${status}${more}`);
 }
