@@ -80,7 +80,7 @@ export async function openJobTaskIn(
     parent: null,
     goal: job.goal,
     input: `<SCHEDULED job ${job.name} | due ${due}>\n${job.goal}`,
-    spec: { schedule: job.id },
+    spec: { schedule: job.id, ...(job.place ? { tells: { place: job.place, job: job.name } } : {}) },
     ...(job.granted ? { granted: job.granted } : {}),
     ...(job.labels.length > 0 ? { labels: job.labels } : {}),
   });

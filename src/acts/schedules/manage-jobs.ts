@@ -1,5 +1,6 @@
 import type { Schedule, WantedSchedule } from "../../contract/schedules.ts";
 import type { Grant } from "../../deciders/policy/grant.ts";
+import type { Address } from "../../deciders/routing/address.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { Label } from "../../kernel/label.ts";
@@ -15,6 +16,7 @@ export interface MakingTurn {
   readonly labels: readonly Label[];
   readonly person: string | null;
   readonly conversation: string | null;
+  readonly place: Address | null;
 }
 
 /**
@@ -41,6 +43,7 @@ export async function putJobIn(
     labels: turn?.labels ?? [],
     person: turn?.person ?? null,
     conversation: turn?.conversation ?? null,
+    place: turn?.place ?? null,
     seconds: caller.kind === "operator",
   };
   return schedules.putIn(tx, wanted, maker, (before) => mustOwn(caller, before));
@@ -95,7 +98,7 @@ function mustOwn(caller: Caller, { name, owner }: StoredJob): void {
 }
 
 export async function viewOfJob({ tasks }: ScheduleParts, reads: Reads, job: StoredJob): Promise<Schedule> {
-  const { granted: _granted, labels: _labels, lookAt: _lookAt, version: _version, ...shown } = job;
+  const { granted: _granted, labels: _labels, lookAt: _lookAt, version: _version, place: _place, ...shown } = job;
   const inTheWay = agentAway(tasks.agents.current, job.agent) ?? ((await lastTaskOf(reads, job)).open ? stillOpen(job) : null);
   return { ...shown, standing: inTheWay && { code: inTheWay.code, message: inTheWay.message } };
 }

@@ -1,5 +1,6 @@
 import { endTask, type StoredTask, type TaskEnd } from "../../records/tasks/task-rows.ts";
 import type { Tx } from "../../store/engine.ts";
+import { sendReplyIn } from "../send-reply.ts";
 import { leaveRemoteIn } from "./leave-remote.ts";
 import type { TaskParts } from "./task-parts.ts";
 import { tellTaskEndIn } from "./tell-task-end.ts";
@@ -30,5 +31,15 @@ export async function closeTaskIn(parts: TaskParts, tx: Tx, task: StoredTask, en
     data: { kind: task.kind, run: task.run, ...(end.error ? { error: end.error } : {}) },
   });
   await tellTaskEndIn(parts, tx, task, end);
+  await tellPlaceIn(parts, tx, task, end, closed as number);
   await leaveRemoteIn(parts, tx, task, closed as number);
+}
+
+/** To the people of the conversation in which it was asked for. What somebody has cancelled is no news to them. */
+async function tellPlaceIn(parts: TaskParts, tx: Tx, { run, spec }: StoredTask, end: TaskRunEnd, causedBy: number): Promise<void> {
+  if (!spec.tells || run === null || end.status === "cancelled") return;
+  const { place, job } = spec.tells;
+  const { result, error } = end;
+  const text = error ? `The job ${job} has failed: ${error.message}` : typeof result === "string" ? result : JSON.stringify(result ?? "");
+  if (text.trim() !== "") await sendReplyIn(parts, tx, { runId: run, address: place, text, answers: null }, causedBy, true);
 }

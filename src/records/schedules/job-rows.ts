@@ -1,5 +1,6 @@
 import type { CatchUp } from "../../contract/schedules.ts";
 import { type Grant, readGrant } from "../../deciders/policy/grant.ts";
+import type { Address } from "../../deciders/routing/address.ts";
 import type { Label } from "../../kernel/label.ts";
 import { code } from "../../store/sql.ts";
 
@@ -21,6 +22,8 @@ export interface StoredJob {
   readonly owner: string;
   readonly person: string | null;
   readonly conversation: string | null;
+  /** Where what comes of it is told; null: nowhere. */
+  readonly place: Address | null;
   /** What it may call, at most; null: whatever its agent may when it is due. */
   readonly granted: Grant | null;
   readonly labels: readonly Label[];
@@ -45,6 +48,7 @@ export interface JobRow {
   readonly owner: string;
   readonly person: string | null;
   readonly conversation: string | null;
+  readonly place: string | null;
   readonly granted: string | null;
   readonly labels: string | null;
   readonly paused: number;
@@ -58,7 +62,7 @@ export interface JobRow {
 }
 
 export const JOB_COLUMNS = code(
-  "id, agent, name, cron, timezone, goal, catch_up, owner, person, conversation, granted, labels, paused, next_at, look_at, last_at, last_task, missed, version, created_at",
+  "id, agent, name, cron, timezone, goal, catch_up, owner, person, conversation, place, granted, labels, paused, next_at, look_at, last_at, last_task, missed, version, created_at",
 );
 
 export function jobOf(row: JobRow): StoredJob {
@@ -73,6 +77,7 @@ export function jobOf(row: JobRow): StoredJob {
     owner: row.owner,
     person: row.person,
     conversation: row.conversation,
+    place: row.place === null ? null : (JSON.parse(row.place) as Address),
     granted: row.granted === null ? null : readGrant(row.granted),
     labels: row.labels === null ? [] : (JSON.parse(row.labels) as Label[]),
     paused: row.paused === 1,

@@ -1,5 +1,6 @@
 import { MAX_JOBS_PER_AGENT, type WantedSchedule } from "../../contract/schedules.ts";
 import type { Grant } from "../../deciders/policy/grant.ts";
+import type { Address } from "../../deciders/routing/address.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { NewId } from "../../kernel/ids.ts";
 import type { Label } from "../../kernel/label.ts";
@@ -17,6 +18,7 @@ export interface JobMaker {
   readonly labels: readonly Label[];
   readonly person: string | null;
   readonly conversation: string | null;
+  readonly place: Address | null;
   /** It may be due more often than once a minute. */
   readonly seconds: boolean;
 }
@@ -65,14 +67,15 @@ export class Schedules {
     else await this.#refuseTooMany(tx, agent);
     const granted = maker.granted && JSON.stringify(maker.granted);
     const labels = maker.labels.length === 0 ? null : JSON.stringify(maker.labels);
+    const place = maker.place && JSON.stringify(maker.place);
     const row =
       (await tx.get<JobRow>`insert into schedules (id, agent, name, cron, timezone, goal, catch_up, owner, person, conversation, granted,
-        labels, paused, next_at, look_at, version, missed, created_at)
+        labels, place, paused, next_at, look_at, version, missed, created_at)
       values (${this.#newId()}, ${agent}, ${name}, ${cron}, ${timezone}, ${goal}, ${catchUp}, ${maker.owner}, ${maker.person}, ${maker.conversation},
-        ${granted}, ${labels}, 0, ${next}, ${next}, 1, 0, now_ms())
+        ${granted}, ${labels}, ${place}, 0, ${next}, ${next}, 1, 0, now_ms())
       on conflict (agent, name) do update set cron = excluded.cron, timezone = excluded.timezone, goal = excluded.goal, catch_up = excluded.catch_up,
         owner = excluded.owner, person = excluded.person, conversation = excluded.conversation, granted = excluded.granted, labels = excluded.labels,
-        paused = 0, next_at = excluded.next_at, look_at = excluded.look_at, version = schedules.version + 1
+        place = excluded.place, paused = 0, next_at = excluded.next_at, look_at = excluded.look_at, version = schedules.version + 1
       returning ${JOB_COLUMNS}`) as JobRow;
     const job = jobOf(row);
     await this.#tell(tx, before ? "schedule.changed" : "schedule.created", maker.owner, job, { cron, timezone, catchUp, nextAt: next });

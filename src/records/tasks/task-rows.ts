@@ -34,6 +34,8 @@ export interface TaskSpec {
   /** What whoever opened it had seen: it begins with it. */
   readonly labels?: readonly Label[];
   readonly schedule?: string;
+  /** Of a job that an agent made in a conversation on a channel: there it is told what came of it. */
+  readonly tells?: { readonly place: Address; readonly job: string };
   /** The houses that it has passed before this one, where one elsewhere asks for it. */
   readonly hops?: readonly string[];
 }

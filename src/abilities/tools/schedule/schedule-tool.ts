@@ -37,7 +37,7 @@ export function scheduleTool(parts: ScheduleParts): Tool {
   return defineTool({
     name: "schedule",
     description:
-      "Do something later, or again and again, by the clock. Each time you get a task of its own with the goal as its words, which does not know this conversation; what comes of it is in the list of tasks. At most once a minute.",
+      "Do something later, or again and again, by the clock. Each time you get a task of its own with the goal as its words, which does not know this conversation; what comes of it is in the list of tasks, and on a chat platform it is said in this conversation. At most once a minute.",
     parameters,
     effect: "keyed",
     consequential: (_context, args) => (args as Arguments).action !== "list",
@@ -61,6 +61,7 @@ async function created(parts: ScheduleParts, tx: Tx, { action: _action, ...given
     labels: [...labels],
     person: personOf(run.address),
     conversation: run.sessionKey,
+    place: parts.tasks.delivers(run.address) ? run.address : null,
   };
   const { job, fresh } = await putJobIn(parts, tx, caller, { agent: agent.id, ...wanted.data }, turn);
   return { output: { [fresh ? "created" : "replaced"]: job.name, next: iso(job.nextAt), timezone: job.timezone } };
