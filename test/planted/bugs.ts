@@ -2,6 +2,7 @@ import { A2A_BUGS } from "./a2a-bugs.ts";
 import { ACCESS_BUGS } from "./access-bugs.ts";
 import { AGREEMENT_BUGS } from "./agreement-bugs.ts";
 import { API_BUGS } from "./api-bugs.ts";
+import { ATTACHMENT_BUGS } from "./attachment-bugs.ts";
 import { BUDGET_BUGS } from "./budget-bugs.ts";
 import { CONTEXT_BUGS } from "./context-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
@@ -12,6 +13,7 @@ import { MCP_BUGS } from "./mcp-bugs.ts";
 import { MEMORY_BUGS } from "./memory-bugs.ts";
 import { MODEL_BUGS } from "./model-bugs.ts";
 import { OPENAI_BUGS } from "./openai-bugs.ts";
+import { PAIRING_BUGS } from "./pairing-bugs.ts";
 import { PLANNING_BUGS } from "./planning-bugs.ts";
 import { POLICY_BUGS } from "./policy-bugs.ts";
 import { POOL_BUGS } from "./pool-bugs.ts";
@@ -254,6 +256,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...COORDINATION_BUGS,
   ...AGREEMENT_BUGS,
   ...API_BUGS,
+  ...ATTACHMENT_BUGS,
   ...SCHEDULE_BUGS,
   ...SESSION_BUGS,
   ...TURN_BUGS,
@@ -268,6 +271,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...TASK_BUGS,
   ...TENANT_BUGS,
   ...SETTINGS_BUGS,
+  ...PAIRING_BUGS,
   ...PLANNING_BUGS,
   ...POLICY_BUGS,
   ...RELAY_BUGS,

@@ -128,4 +128,12 @@ test("doctor says of every account what it lacks and how it is doing, with a dae
   const [plain, refused] = await checks();
   expect(plain).toMatchObject({ id: "channel.plain/work", severity: "ok", found: "off: no daemon holds it" });
   expect(refused).toMatchObject({ id: "channel.shut", found: expect.stringContaining("off") });
+  const daemon = await home.start();
+  const { stdout } = await daemon.kill("SIGTERM");
+  expect(JSON.parse(stdout).channels).toEqual([
+    { platform: "plain", account: "work" },
+    { platform: "shut", account: "default" },
+    { platform: "telegram", account: "default" },
+    { platform: "slack", account: "team" },
+  ]);
 });
