@@ -29,7 +29,7 @@ export interface GatewayWorld {
   readonly complain: (words: string) => void;
   readonly bot: { readonly id: string; readonly name: string };
   /** What a new session is told of at once, besides READY. */
-  readonly guilds: () => readonly Record<string, unknown>[];
+  readonly guilds: () => readonly ({ readonly id: string } & Record<string, unknown>)[];
 }
 
 /** Discord's gateway: HELLO, IDENTIFY, HEARTBEAT, RESUME with what was missed, and its codes for those who do it wrong. */
@@ -44,6 +44,7 @@ export class DiscordGateway {
   isResumeAddressDead = false;
   identified = 0;
   resumed = 0;
+  heartbeats = 0;
 
   constructor(server: Server, world: GatewayWorld) {
     this.#world = world;
@@ -122,6 +123,7 @@ export class DiscordGateway {
   }
 
   #heartbeat(socket: WebSocket, session: Session | null, seq: number | null, alive: () => void): void {
+    this.heartbeats++;
     if (this.isDeaf) return;
     if (session && seq !== null) {
       if (seq > session.seq) this.#refuse(socket, 4007, "acknowledged what was never sent");
@@ -144,7 +146,7 @@ export class DiscordGateway {
     this.#tell(session, "READY", {
       v: 10,
       user: { id, username: name, discriminator: "0", bot: true },
-      guilds: guilds.map((guild) => ({ id: guild["id"], unavailable: true })),
+      guilds: guilds.map((guild) => ({ id: guild.id, unavailable: true })),
       session_id: session.id,
       resume_gateway_url: `${this.#base}/resume`,
       application: { id, flags: 0 },

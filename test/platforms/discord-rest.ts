@@ -79,7 +79,7 @@ export class DiscordRest {
 
   async #answer(request: IncomingMessage, url: URL, data: Buffer, response: ServerResponse): Promise<Answer | undefined> {
     const { world, base, complain } = this.#hooks;
-    const path = /^\/api\/v10(\/.*)$/.exec(url.pathname)?.[1];
+    const path = /^\/api\/v10(\/.*)$/.exec(url.pathname)?.[1]?.replaceAll("%40", "@");
     if (path === undefined) return error(404, 0, "404: Not Found");
     if (!/^DiscordBot \(/.test(request.headers["user-agent"] ?? "")) {
       complain("the user agent is not a bot's");

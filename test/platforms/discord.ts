@@ -156,7 +156,7 @@ export class DiscordStandIn implements StandIn {
     return message;
   }
 
-  #guildJson(): Record<string, unknown> {
+  #guildJson(): { readonly id: string } & Record<string, unknown> {
     const channels = [...this.world.channels.values()].filter(({ guildId }) => guildId !== null);
     return {
       id: this.world.guild,
