@@ -34,18 +34,15 @@ test("the README's config is valid", () => {
   }
 });
 
-test("every config in the guides to agents, models and other houses loads without an error", () => {
-  const guides = read("docs/agents.md") + read("docs/models.md") + read("docs/a2a.md");
+test("every config in the guides to agents, models, channels and other houses loads without an error", () => {
+  const guides = ["agents", "models", "a2a", "channels"].map((name) => read(`docs/${name}.md`)).join("");
   const blocks = [...guides.matchAll(/```yaml\n([\s\S]+?)```/g)].map(([, yaml]) => yaml as string);
   expect(blocks.length).toBeGreaterThan(3);
   const home = mkdtempSync(join(tmpdir(), "guildhall-guide-"));
   try {
     for (const text of blocks) {
-      const { quarantined, warnings } = loadSettings(
-        { home },
-        { CODER_TOKEN: "a secret value", PROXY_KEY: "another secret value", ACME_TOKEN: "a third secret value" },
-        { text },
-      );
+      const names = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => [name, `the secret value of ${name}`]);
+      const { quarantined, warnings } = loadSettings({ home }, Object.fromEntries(names), { text });
       expect({ quarantined: [...quarantined], warnings }, text).toEqual({ quarantined: [], warnings: [] });
     }
   } finally {
