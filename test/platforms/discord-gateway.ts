@@ -6,6 +6,7 @@ const GUILDS = 1 << 0;
 const GUILD_MESSAGES = 1 << 9;
 const DIRECT_MESSAGES = 1 << 12;
 export const MESSAGE_CONTENT = 1 << 15;
+const PATIENCE_MS = 5_000;
 const ALL_INTENTS = (1 << 26) - 1;
 
 interface Event {
@@ -101,7 +102,7 @@ export class DiscordGateway {
     const of: { session: Session | null; isLate: NodeJS.Timeout | undefined } = { session: null, isLate: undefined };
     const alive = (): void => {
       clearTimeout(of.isLate);
-      of.isLate = setTimeout(() => socket.close(4009, "Session timed out"), this.heartbeatMs * 2.5);
+      of.isLate = setTimeout(() => socket.close(4009, "Session timed out"), this.heartbeatMs * 2 + PATIENCE_MS);
     };
     socket.on("message", (data: RawData) => {
       const { op, d } = JSON.parse(data.toString()) as { op: number; d: never };
@@ -176,7 +177,8 @@ export class DiscordGateway {
 
   #tell(session: Session, t: string, d: unknown): void {
     const event = { s: ++session.seq, t, d };
-    session.events.push(event);
+    // That something was resumed is no news the next time.
+    if (t !== "RESUMED") session.events.push(event);
     session.socket?.send(JSON.stringify({ op: 0, ...event }));
   }
 

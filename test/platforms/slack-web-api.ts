@@ -143,7 +143,7 @@ export class SlackWebApi {
     "files.info": ({ file = "" }) => {
       const found = this.#workspace.files.get(file);
       if (!found) throw new Refusal("file_not_found");
-      const address = `${this.#base()}/files-pri/${found.id}/${encodeURIComponent(found.name)}`;
+      const address = this.#workspace.address ?? `${this.#base()}/files-pri/${found.id}/${encodeURIComponent(found.name)}`;
       return { file: { ...fileView(found), url_private: address, url_private_download: address } };
     },
     "files.getUploadURLExternal": ({ filename = "", length = "" }) => {

@@ -29,6 +29,8 @@ export class SlackWorkspace {
   readonly names = new Map<string, string>();
   /** Channels that the bot was never invited to. */
   readonly strange = new Set<string>();
+  /** Where Slack says that every file lies; null: where it does. */
+  address: string | null = null;
   readonly #topics = new Map<string, string>();
   #count = 0;
 

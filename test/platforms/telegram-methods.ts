@@ -25,6 +25,8 @@ export interface Books {
   readonly typing: { readonly chat: string; readonly topic: string | null }[];
   /** Least time between two messages in one chat. */
   readonly perChatMs: number;
+  /** Files do not say how large they are, as Telegram does not always. */
+  hidesSizes: boolean;
   complain(problem: string): void;
 }
 
@@ -183,16 +185,12 @@ function setReaction(books: Books, call: Call): true {
   return true;
 }
 
-function getFile({ files }: Books, { fields }: Call): unknown {
+function getFile({ files, hidesSizes }: Books, { fields }: Call): unknown {
   const data = files.get(String(fields.file_id));
   if (!data) throw badRequest("invalid file_id");
   if (data.byteLength > MAX_DOWNLOAD) throw badRequest("file is too big");
-  return {
-    file_id: fields.file_id,
-    file_unique_id: `u${fields.file_id}`,
-    file_size: data.byteLength,
-    file_path: `media/${fields.file_id}`,
-  };
+  const size = hidesSizes ? {} : { file_size: data.byteLength };
+  return { file_id: fields.file_id, file_unique_id: `u${fields.file_id}`, ...size, file_path: `media/${fields.file_id}` };
 }
 
 function wireMessage({ me }: Books, chat: KnownChat, { id, topic, text, file }: BotMessage): unknown {

@@ -29,6 +29,8 @@ export class TelegramStandIn implements StandIn {
   readonly accepted: BotMessage[] = [];
   readonly updates = new UpdateQueue((problem) => this.complaints.push(problem));
   readonly books: Books;
+  /** Which calls would put something before people, in order. */
+  readonly calls: string[] = [];
   readonly #token: string;
   readonly #server = createServer((request, response) => void this.#serve(request, response).catch(() => response.destroy()));
   #port = 0;
@@ -47,6 +49,7 @@ export class TelegramStandIn implements StandIn {
       reactions: new Map(),
       typing: [],
       perChatMs,
+      hidesSizes: false,
       complain,
     };
   }
@@ -128,6 +131,7 @@ export class TelegramStandIn implements StandIn {
       this.updates.webhook = "";
       return end(response, true);
     }
+    if (SENDING.has(call.method)) this.calls.push(call.method);
     const trouble = SENDING.has(call.method) ? this.#troubleFor(String(call.fields.chat_id)) : undefined;
     if (trouble === "cut") return void response.destroy();
     if (trouble === "server error") return void response.writeHead(502, { "content-type": "text/html" }).end("<h1>502 Bad Gateway</h1>");
