@@ -2,6 +2,7 @@ import { voidApprovalsOf } from "../records/access/approvals.ts";
 import { failRun, mergedRuns, type RunError, type RunInput, readRunInput } from "../records/sessions/runs.ts";
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
+import { closeDraftIn } from "./draft-reply.ts";
 import { returnMailOfTurn } from "./turn-mail.ts";
 
 export interface StoppedRun {
@@ -31,5 +32,6 @@ export async function endStoppedRunIn(
     const [failed] = await store.ledger.append(tx, { type: "turn.failed", actor: by, subject: ["run", one], causedBy, data: error });
     if (one === runId) event = failed as number;
   }
+  await closeDraftIn(store, tx, runId, "(stopped)", event);
   return { run, ended, event };
 }

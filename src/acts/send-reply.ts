@@ -43,10 +43,13 @@ export async function sendReplyIn(
     // In private everybody sees what is answered.
     await addReply(tx, { ...reply, id: replyId, answers: address.chatType === "dm" ? null : reply.answers });
   }
-  const payload: DeliveryPayload = { replyId, runId, causedBy };
+  await enqueueDelivery(store, tx, address, { replyId, runId, causedBy });
+  return replyId;
+}
+
+export async function enqueueDelivery(store: Store, tx: Tx, address: Address, payload: DeliveryPayload): Promise<void> {
   const lane = ["delivery", address.platform, address.account, address.chat, address.topic ?? ""];
   await store.queue.enqueue(tx, { kind: DELIVERY_WORK, payload, lane, tenant: { name: `channel ${accountKey(address)}`, weight: 1 } });
-  return replyId;
 }
 
 /** Whose the files of a reply are until it is where its reader finds it. */

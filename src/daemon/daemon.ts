@@ -8,6 +8,7 @@ import { skillSource } from "../abilities/tools/skills/skill-source.ts";
 import type { Tool } from "../abilities/tools/tool.ts";
 import { Toolbox } from "../abilities/tools/toolbox.ts";
 import { decideDue } from "../acts/decide-due.ts";
+import { settleLeftDrafts } from "../acts/draft-reply.ts";
 import { sweepGuests } from "../acts/end-guest.ts";
 import { fireDueJobs } from "../acts/schedules/fire-jobs.ts";
 import type { ScheduleParts } from "../acts/schedules/schedule-parts.ts";
@@ -29,6 +30,7 @@ import { ChannelGauges } from "../edges/api/channel-gauges.ts";
 import { operatorOr } from "../edges/api/credential.ts";
 import { BUILT_IN_CHANNELS } from "../edges/channels/built-in-channels.ts";
 import { ChannelHub } from "../edges/channels/channel-hub.ts";
+import { followTurns } from "../edges/channels/follow-turn.ts";
 import type { ChannelPlugin } from "../kernel/channel-plugin.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { noCrashPoints, type ReachedPoint } from "../kernel/crash-points.ts";
@@ -259,6 +261,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     redaction,
     spill: async (context, text) => (await ours()).spill(context, text),
     files: { senderOf: (address) => channels.senderOf(address), workspaces, fetchMs: FETCH_MS },
+    shows: followTurns({
+      ...{ store, newId, live, log, delivers, clock: systemClock },
+      senderOf: (address) => channels.senderOf(address),
+    }),
     turnMs: TURN_MS,
   });
   const remote = doRemoteTask({ ...tasks, peers: new Peers(systemClock), random: systemRandom, reached, redact: redaction.text });
@@ -296,6 +302,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const upkeep = new Upkeep(tasks, node, log, [
     { name: "held turns", run: () => tenants.wake() },
     { name: "channels", run: adoptChannels },
+    { name: "drafts of turns that are over", run: () => settleLeftDrafts(store) },
     { name: "states of channels", run: () => channelGauges.look() },
     { name: "schedules", run: () => fireDueJobs(schedules) },
     { name: "idempotency keys", run: () => store.idempotency.sweep() },

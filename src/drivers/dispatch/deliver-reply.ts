@@ -1,3 +1,4 @@
+import { recordDraft } from "../../acts/draft-reply.ts";
 import { endDelivery, keepDelivery, postponeDelivery, retryDelivery, tellUnclear } from "../../acts/settle-delivery.ts";
 import type { DeliveryPayload } from "../../acts/work-kinds.ts";
 import type { ChannelAccount } from "../../contract/channels.ts";
@@ -36,6 +37,7 @@ const SEND_FILE_MS = 120_000;
 const GIVE_UP_MS = 24 * 60 * 60_000;
 /** A part that was sent so often without anybody knowing is not sent again. */
 const MAX_UNCLEAR = 3;
+const NOTHING = "(nothing to say)";
 const LATER_MS = 1_000;
 const LATER_MAX_MS = 60_000;
 
@@ -77,12 +79,15 @@ async function deliver(
   const { store, reached } = parts;
   const { channel } = sender;
   const { delivery } = sender.account;
-  const pieces = reply.parts ?? piecesOf(channel, reply);
+  const pieces = [...(reply.parts ?? piecesOf(channel, reply))];
+  // What was shown while the turn ran does not stay on its own, whatever became of the turn.
+  if (pieces.length === 0 && reply.draft !== null) pieces.push(...channel.partsOf(NOTHING));
   const files = channel.abilities.sendsFiles ? (reply.files ?? []) : [];
   const total = pieces.length + files.length;
   let { unclear, draft } = reply;
   const sent = [...reply.sent];
   let isEdit = false;
+  let isAgain = reply.intended === 0 && reply.draft === null && channel.abilities.dedupes && channel.edit !== undefined;
   if (reply.intended !== null && !channel.abilities.dedupes) {
     unclear++;
     if (delivery === "at_most_once" || unclear > MAX_UNCLEAR) sent.push(null);
@@ -104,6 +109,12 @@ async function deliver(
       // Somebody has removed it: what it showed is said anew.
       if (id === null) {
         draft = null;
+        continue;
+      }
+      // The platform may have answered with the draft that it was sent under this key: it is not the reply yet.
+      if (isAgain && index === 0 && message.part) {
+        await recordDraft(store, reply.id, id);
+        [draft, isAgain] = [id, false];
         continue;
       }
       reached("reply.delivered");

@@ -44,13 +44,23 @@ export interface TurnParts extends Omit<CallParts, "policy">, TaskParts, ReplyPa
   readonly live: Live;
   readonly running: RunningTurns;
   readonly reached: ReachedPoint;
-  /** Lets whoever wrote see that the turn runs, where the platform can show it; answers how to end that. */
-  readonly shows?: (run: RunInput) => () => void;
+  /** Lets whoever wrote see that the turn runs, where the platform can show it. */
+  readonly shows?: (run: RunInput) => ShownTurn | undefined;
   /** Absent: what people send along cannot be fetched. */
   readonly files?: FileParts;
   /** A turn that takes longer is given up, so that its conversation can go on. */
   readonly turnMs: number;
 }
+
+/** A turn as people see it while it runs. Whatever goes wrong with that is no matter of the turn. */
+export interface ShownTurn {
+  /** Shows nothing more from here on: what the turn commits next is the last word. Takes some seconds at most. */
+  quiet(how: "ends" | "waits"): Promise<void>;
+  over(end: TurnSeen): void;
+}
+
+/** How an attempt ends for whoever looks on. Null: another one goes on with it. */
+export type TurnSeen = "answered" | "failed" | "waits" | "stopped" | null;
 
 export interface PreparedTurn {
   readonly run: RunInput;

@@ -17,7 +17,7 @@ import { type RunInput, readRunInput } from "../../records/sessions/runs.ts";
 import type { ClaimedWork } from "../../store/work-queue.ts";
 import { runTurn, type Turn, type TurnEnd } from "../../turns/run-turn.ts";
 import type { Handler } from "./dispatcher.ts";
-import { type PreparedTurn, prepareTurn, type TurnParts } from "./prepare-turn.ts";
+import { type PreparedTurn, prepareTurn, type TurnParts, type TurnSeen } from "./prepare-turn.ts";
 
 /**
  * Takes one turn, from wherever an attempt before it has come. An answer is committed before anything acts on it; a turn that waits for a person
@@ -36,7 +36,8 @@ export function takeTurn(parts: TurnParts): Handler {
     let cause = causedBy;
     const { stopped, over } = parts.running.begin(runId);
     const silent = live.begin(runId);
-    const unseen = parts.shows?.(run);
+    const shown = parts.shows?.(run);
+    let seen: TurnSeen = null;
     const most = Math.min(parts.turnMs, Math.max(run.leftMs ?? parts.turnMs, 1));
     const ending = firstOf([lost, stopped], most);
     const { signal } = ending;
@@ -52,21 +53,28 @@ export function takeTurn(parts: TurnParts): Handler {
       while (done !== null) {
         const end = isForNothing(run, context, turn) ? NOTHING_NEW : await runTurn({ ...turn, done });
         signal.throwIfAborted();
+        await shown?.quiet(end.kind === "waits" ? "waits" : "ends");
         done = await settle(parts, item, prepared, journal, end.kind === "answered" ? { ...end, context } : end, turn.calls.labels, cause);
+        seen = end.kind;
       }
     } catch (error) {
       // Handed back, taken over or stopped: somebody else has the last word, and this one has nothing more to say.
+      if (stopped.aborted) seen = "stopped";
       if (lost.aborted || stopped.aborted || isFailure(error, "fence.stale")) return;
       const failure = !ending.isTimeUp
         ? asFailure(error)
         : most < parts.turnMs
           ? new Failure("task.timed_out", "the task did not end in its time", { cause: error })
           : new Failure("turn.too_long", `the turn did not end within ${parts.turnMs / 1000} s`, { cause: error });
-      if ((await failTurn(parts, item, run, failure, cause)) === "failed" && run.task !== null) reached("task.closed");
+      await shown?.quiet("ends");
+      const outcome = await failTurn(parts, item, run, failure, cause);
+      if (outcome !== "failed") return;
+      seen = "failed";
+      if (run.task !== null) reached("task.closed");
     } finally {
       ending.over();
       silent();
-      unseen?.();
+      shown?.over(seen);
       over();
     }
   };

@@ -118,6 +118,40 @@ export async function keepProgress(tx: Tx, id: string, { parts, sent, intended, 
     where id = ${id}`;
 }
 
+/** Answers whether it is known now. A delivery that has begun has found its own way. */
+export async function recordShown(tx: Tx, id: string, draft: string): Promise<boolean> {
+  const changed = await tx.run`update outbox set intended = null, draft = ${draft}
+    where id = ${id} and draft is null and (state = 'draft' or (state = 'pending' and intended = 0))`;
+  return changed > 0;
+}
+
+/** What the draft says by now; it matters only where nobody says anything after it. */
+export async function keepShown(tx: Tx, id: string, text: string): Promise<void> {
+  await tx.run`update outbox set body = ${text} where id = ${id} and state = 'draft'`;
+}
+
+/** Nobody has seen anything of it. */
+export async function removeDraft(tx: Tx, id: string): Promise<void> {
+  await tx.run`delete from outbox where id = ${id} and state = 'draft' and draft is null`;
+}
+
+/** The draft becomes a reply of what it says already, and a word about its end. */
+export async function closeDraft(
+  tx: Tx,
+  runId: string,
+  mark: string,
+): Promise<{ readonly id: string; readonly address: Address } | undefined> {
+  const row = await tx.get<{ id: string; address: string }>`update outbox set state = 'pending', body = body || ${`\n\n${mark}`}
+    where run_id = ${runId} and state = 'draft' returning id, address`;
+  return row && { id: row.id, address: JSON.parse(row.address) };
+}
+
+/** Drafts of turns that are over: nobody will go on with them. */
+export async function leftDrafts(reads: Reads, most: number): Promise<{ readonly id: string; readonly runId: string }[]> {
+  return reads.all`select outbox.id as "id", outbox.run_id as "runId" from outbox join runs on runs.id = outbox.run_id
+    where outbox.state = 'draft' and runs.ended_at is not null limit ${most}`;
+}
+
 export async function keepDraft(tx: Tx, id: string, intended: number | null, draft: string | null): Promise<void> {
   await tx.run`update outbox set intended = ${intended}, draft = ${draft} where id = ${id} and state = 'draft'`;
 }

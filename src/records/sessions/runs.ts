@@ -4,6 +4,7 @@ import type { Address } from "../../deciders/routing/address.ts";
 import type { RouteDecision } from "../../deciders/routing/route.ts";
 import type { ModelCall, ModelMessage, ModelSettings, ModelUsage, ToolOffer } from "../../kernel/model.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
+import type { Store } from "../../store/store.ts";
 import type { Origin } from "./origin.ts";
 
 /**
@@ -136,6 +137,12 @@ export async function addAnsweredRun(tx: Tx, run: AnsweredRun): Promise<void> {
 
 export async function startRun(tx: Tx, id: string): Promise<void> {
   await tx.run`update runs set status = 'running', started_at = coalesce(started_at, now_ms()) where id = ${id}`;
+}
+
+/** Whether it runs, and stays so until the transaction ends. */
+export async function holdRunning(store: Store, tx: Tx, id: string): Promise<boolean> {
+  const row = await tx.get<{ status: string }>`select status from runs where id = ${id} ${store.dialect.forUpdate}`;
+  return row?.status === "running";
 }
 
 /** Until its agent may answer. */
