@@ -24,6 +24,7 @@ import { SCHEDULE_BUGS } from "./schedule-bugs.ts";
 import { SESSION_BUGS } from "./session-bugs.ts";
 import { SETTINGS_BUGS } from "./settings-bugs.ts";
 import { TASK_BUGS } from "./task-bugs.ts";
+import { TELEGRAM_BUGS } from "./telegram-bugs.ts";
 import { TENANT_BUGS } from "./tenant-bugs.ts";
 import { TURN_BUGS } from "./turn-bugs.ts";
 import { WORKFLOW_API_BUGS } from "./workflow-api-bugs.ts";
@@ -276,6 +277,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...POLICY_BUGS,
   ...RELAY_BUGS,
   ...ROUTING_BUGS,
+  ...TELEGRAM_BUGS,
   ...MAIL_TURN_BUGS,
   ...MEMORY_BUGS,
   ...MCP_BUGS,

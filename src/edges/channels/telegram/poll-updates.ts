@@ -12,6 +12,8 @@ export const POLL_SECONDS = 25;
 const ALLOWED = ["message", "channel_post"] as const;
 /** Of a server that does not hold polls at all, so much must pass between two. */
 const AT_LEAST_MS = 500;
+/** The pictures of an album come one by one; the next is there within this time. */
+const ALBUM_MS = 300;
 
 /** Which updates of which bot are ours already. With a token of another bot, the numbers of the first mean nothing. */
 interface Cursor {
@@ -30,7 +32,7 @@ export async function listen(api: Api, { log, clock }: ChannelParts, inbound: In
     // The first does not wait: it tells whether we may poll.
     for (let timeout = 0; !signal.aborted; timeout = POLL_SECONDS) {
       const began = clock.now();
-      const updates = await poll(api, offset, timeout, log).catch(throwTrouble);
+      const updates = await pollWhole(api, offset, timeout, log, signal).catch(throwTrouble);
       if (timeout === 0) inbound.connected(`@${me.username}`);
       const last = updates.at(-1);
       if (last) {
@@ -41,6 +43,21 @@ export async function listen(api: Api, { log, clock }: ChannelParts, inbound: In
   } catch (error) {
     if (!signal.aborted) throw error;
   }
+}
+
+/** What ends in the middle of an album is asked for once more: as long as nothing is confirmed, all of it comes again, with what has followed. */
+async function pollWhole(api: Api, offset: number | undefined, timeout: number, log: Log, signal: AbortSignal): Promise<Update[]> {
+  let updates = await poll(api, offset, timeout, log);
+  for (let known = 0; updates.length > known && endsInAlbum(updates); ) {
+    known = updates.length;
+    await sleep(ALBUM_MS, undefined, { signal });
+    updates = await poll(api, offset, 0, log);
+  }
+  return updates;
+}
+
+function endsInAlbum(updates: readonly Update[]): boolean {
+  return updates.at(-1)?.message?.media_group_id !== undefined;
 }
 
 async function poll(api: Api, offset: number | undefined, timeout: number, log: Log): Promise<Update[]> {
