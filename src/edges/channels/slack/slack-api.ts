@@ -66,7 +66,7 @@ export class SlackApi {
   }
 
   /** Whether the token still works. */
-  async whoAmI(signal = new AbortController().signal): Promise<Self> {
+  async whoAmI(signal: AbortSignal = new AbortController().signal): Promise<Self> {
     const { user_id: id, user, team_id: team } = await this.call(signal, (client) => client.auth.test());
     // It becomes a part of an expression.
     if (!id || !/^\w+$/.test(id) || !team) throw new SendTrouble("later", "Slack does not say who we are");
