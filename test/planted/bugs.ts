@@ -7,6 +7,7 @@ import { BUDGET_BUGS } from "./budget-bugs.ts";
 import { CONTEXT_BUGS } from "./context-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
 import { DELEGATION_BUGS } from "./delegation-bugs.ts";
+import { DISCORD_BUGS } from "./discord-bugs.ts";
 import { DOCTOR_BUGS } from "./doctor-bugs.ts";
 import { MAIL_TURN_BUGS } from "./mail-turn-bugs.ts";
 import { MCP_BUGS } from "./mcp-bugs.ts";
@@ -267,6 +268,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...WORKFLOW_BUGS,
   ...WORKSPACE_BUGS,
   ...SANDBOX_BUGS,
+  ...DISCORD_BUGS,
   ...DOCTOR_BUGS,
   ...DELEGATION_BUGS,
   ...TASK_BUGS,

@@ -5,6 +5,7 @@ import type { Trouble } from "./stand-in.ts";
 const MAX_LENGTH = 2_000;
 const MAX_NONCE = 25;
 const MAX_FILE = 10 * 1_048_576;
+const SUPPRESS_EMBEDS = 1 << 2;
 const NONCE_MS = 5 * 60_000;
 
 export interface Answer {
@@ -17,6 +18,7 @@ interface SentBody {
   readonly content?: string;
   readonly nonce?: string | number;
   readonly enforce_nonce?: boolean;
+  readonly flags?: number;
   readonly allowed_mentions?: { readonly parse?: readonly string[]; readonly users?: readonly string[]; readonly replied_user?: boolean };
   readonly message_reference?: { readonly message_id: string; readonly fail_if_not_exists?: boolean };
 }
@@ -48,6 +50,8 @@ export class DiscordRest {
   typed: string[] = [];
   /** Whoever was called by what the bot wrote. */
   pinged: string[] = [];
+  /** Addresses that were opened to show what is there. */
+  opened: string[] = [];
   #globalUntil = 0;
   #wasTold = false;
 
@@ -170,7 +174,7 @@ export class DiscordRest {
     };
     channel.messages.set(message.id, message);
     if (nonce !== null) this.#nonces.set(nonce, { id: message.id, at: Date.now() });
-    this.#ping(message, body);
+    this.#affect(message, body);
     accepted(message);
     return message;
   }
@@ -182,7 +186,7 @@ export class DiscordRest {
     if (wrong) return wrong;
     message.content = body.content ?? message.content;
     message.edits++;
-    this.#ping(message, body);
+    this.#affect(message, body);
     return { status: 200, body: world.messageJson(message, true, base()) };
   }
 
@@ -204,8 +208,9 @@ export class DiscordRest {
     return undefined;
   }
 
-  /** As it is without `allowed_mentions`: whoever is named is called. */
-  #ping({ content, answers }: WorldMessage, { allowed_mentions: allowed }: SentBody): void {
+  /** What a message does besides being there. Without `allowed_mentions` whoever is named is called. */
+  #affect({ content, answers }: WorldMessage, { allowed_mentions: allowed, flags = 0 }: SentBody): void {
+    if ((flags & SUPPRESS_EMBEDS) === 0) for (const [address] of content.matchAll(/https?:\/\/\S+/g)) this.opened.push(address);
     const parse = allowed ? (allowed.parse ?? []) : ["everyone", "roles", "users"];
     if (parse.includes("everyone")) for (const [call] of content.matchAll(/@everyone|@here/g)) this.pinged.push(call);
     if (parse.includes("roles")) for (const [call] of content.matchAll(/<@&\d+>/g)) this.pinged.push(call);

@@ -263,11 +263,11 @@ test("edits, marks and typing", async () => {
   const asked = await discord.say("hello", { group: GROUP, mentions: true });
   const place = { guild: discord.world.guild, chat: GROUP, topic: null, chatType: "channel" as const };
   const { id } = await channel.send(outbound(GROUP, "Hel", { answers: asked }), never);
-  await channel.edit?.(outbound(GROUP, "Hello @everyone"), id, never);
-  expect(discord.shown(GROUP)).toMatchObject([{ text: "Hello @everyone", answers: asked, edits: 1 }]);
+  await channel.edit?.(outbound(GROUP, "Hello @everyone, https://example.com/?secret"), id, never);
+  expect(discord.shown(GROUP)).toMatchObject([{ text: expect.stringContaining("Hello @everyone"), answers: asked, edits: 1 }]);
   // What it answers may be gone.
-  await channel.send(outbound(GROUP, "more", { answers: "200000000000000098" }), never);
-  expect(discord.shown(GROUP)[1]).toMatchObject({ text: "more", answers: null });
+  await channel.send(outbound(GROUP, "more @here https://example.com/", { answers: "200000000000000098" }), never);
+  expect(discord.shown(GROUP)[1]).toMatchObject({ raw: expect.stringContaining("more"), answers: null });
   await expect(channel.edit?.(outbound(GROUP, "x"), "200000000000000097", never)).rejects.toMatchObject({ kind: "refused" });
   await channel.react?.(place, asked, "seen", never);
   expect(discord.marksOn(asked)).toEqual(["👀"]);
@@ -277,6 +277,6 @@ test("edits, marks and typing", async () => {
   expect(discord.marksOn(asked)).toEqual([]);
   await channel.typing?.(place, never);
   expect(discord.rest.typed).toEqual([GROUP]);
-  expect(discord.rest.pinged).toEqual([]);
+  expect([discord.rest.pinged, discord.rest.opened]).toEqual([[], []]);
   expect(discord.complaints).toEqual([]);
 });

@@ -96,10 +96,13 @@ test("private chats, channels, threads and posts of a forum reach their agents, 
   expect(discord.complaints).toEqual([]);
 });
 
-test("nobody is called by what an agent writes, and long code comes in parts that are whole", async () => {
+test("nobody is called by what an agent writes, long code comes in parts that are whole, and a slow answer is seen growing", async () => {
   const discord = await platform();
   const code = Array.from({ length: 200 }, (_, line) => `const value${line} = compute(${line});`).join("\n");
-  const server = await model([`@everyone <@7> <@&${ADMIN}> look:\n\n\`\`\`ts\n${code}\n\`\`\`\n\nDone, @here.`]);
+  const server = await model([
+    `@everyone <@7> <@&${ADMIN}> look:\n\n\`\`\`ts\n${code}\n\`\`\`\n\nDone, @here.`,
+    { text: Array.from({ length: 8 }, (_, word) => `word${word} `), chunkDelayMs: 400 },
+  ]);
   await house(
     {
       providers: { test: { type: "openai-compatible", base_url: server.url } },
@@ -117,6 +120,17 @@ test("nobody is called by what an agent writes, and long code comes in parts tha
   for (const { raw } of parts) expect(raw.match(/```/g)?.length ?? 0).toSatisfy((fences: number) => fences % 2 === 0);
   const shown = parts.map(({ text }) => text).join("\n");
   for (const line of code.split("\n")) expect(shown).toContain(line);
+  const asked = await discord.say("slowly, @everyone", { group: STAFF, mentions: true });
+  await expect.poll(() => discord.marksOn(asked), SOON).toEqual(["👀"]);
+  await expect.poll(() => discord.shown(STAFF)[0]?.text, SOON).toMatch(/^word0 .*word7$/);
+  // It was there before it was whole, and is one message.
+  expect(discord.shown(STAFF)).toEqual([
+    expect.objectContaining({ answers: asked, edits: expect.toSatisfy((edits: number) => edits > 0) }),
+  ]);
+  await expect.poll(() => discord.marksOn(asked), SOON).toEqual(["✅"]);
+  expect(discord.rest.typed).toContain(STAFF);
+  expect(discord.rest.pinged).toEqual([]);
+  expect(discord.complaints).toEqual([]);
 });
 
 test("what was sent before the answer was lost is not shown twice, and who is asked to wait waits", async () => {

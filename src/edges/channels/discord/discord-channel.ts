@@ -1,4 +1,4 @@
-import type { AllowedMentionsTypes, CreateMessageOptions } from "@discordjs/core/http-only";
+import { type AllowedMentionsTypes, type CreateMessageOptions, MessageFlags } from "@discordjs/core/http-only";
 import type { ChannelAccount } from "../../../contract/channels.ts";
 import { sha256 } from "../../../kernel/canonical-json.ts";
 import type { Channel, ChatPlace, Mark, Outbound } from "../../../kernel/channel.ts";
@@ -15,8 +15,14 @@ const TYPING_MS = 10_000;
 /** A channel takes five edits in five seconds. */
 const EDIT_EVERY_MS = 1_500;
 const SIGNS: Readonly<Record<Mark, string>> = { seen: "👀", done: "✅", failed: "❌" };
-/** Whatever an agent writes, nobody is called by it. */
-const CALLS_NOBODY = { parse: [] as AllowedMentionsTypes[], replied_user: false };
+/**
+ * Whatever an agent writes, nobody is called by it, and no address in it is opened for a preview: that would tell what is in it to whoever
+ * owns the address.
+ */
+const HARMLESS = {
+  allowed_mentions: { parse: [] as AllowedMentionsTypes[], replied_user: false },
+  flags: MessageFlags.SuppressEmbeds as const,
+};
 
 export function discordChannel(account: ChannelAccount, { log, clock }: ChannelParts): Channel {
   const api = new DiscordApi(account);
@@ -37,7 +43,7 @@ export function discordChannel(account: ChannelAccount, { log, clock }: ChannelP
     edit: (message, id, signal) =>
       send(async () => {
         const content = message.part?.text ?? "";
-        await api.ready.channels.editMessage(channelIdOf(message.place), id, { content, allowed_mentions: CALLS_NOBODY }, { signal });
+        await api.ready.channels.editMessage(channelIdOf(message.place), id, { content, ...HARMLESS }, { signal });
       }),
     typing: (place, signal) => send(() => api.ready.channels.showTyping(channelIdOf(place), { signal })),
     react: (place, messageId, mark, signal) => send(() => react(api, place, messageId, mark, signal)),
@@ -52,7 +58,7 @@ function bodyOf({ key, part, file, answers }: Outbound): CreateMessageOptions {
     ...(answers === null ? {} : { message_reference: { message_id: answers, fail_if_not_exists: false } }),
     nonce: sha256(key).slice(0, MAX_NONCE),
     enforce_nonce: true,
-    allowed_mentions: CALLS_NOBODY,
+    ...HARMLESS,
   };
 }
 
