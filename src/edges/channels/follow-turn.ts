@@ -90,7 +90,8 @@ class FollowedTurn implements ShownTurn {
     const { signal } = this.#ending;
     try {
       while (!signal.aborted) {
-        if (pausedMs() === 0) await this.#call(signal, async (within) => channel.typing?.(this.#place, within));
+        if (pausedMs() === 0)
+          await this.#call(signal, async (within) => channel.typing?.(this.#place, within, this.#run.origin?.messageId));
         await sleep(everyMs, undefined, { signal, ref: false });
       }
     } catch (error) {
