@@ -69,6 +69,7 @@ test("people write, in private and in groups, with and without a number to show;
   await expect.poll(() => platform.shown("group1").length, SOON).toBe(1);
   expect(platform.shown("group1")[0]).toMatchObject({ text: "answer 2", answers: inGroup });
   expect(told(here)).toContain("[Ada (whatsapp:7)] and here?");
+  await expect.poll(() => platform.marks.get(inGroup), SOON).toBe("✅");
 
   platform.deliver(
     { from: undefined, from_user_id: "US.13491208655302741918", type: "text", text: { body: "hi" } },
@@ -106,6 +107,26 @@ test("files and voice notes come into the workspace, also where they are all tha
   await expect.poll(() => platform.shown("7").length, SOON).toBe(4);
   expect(JSON.stringify(here.requests.at(-1)?.body.messages)).toContain("Grace Hopper +1 555 0100");
   expect(JSON.stringify(here.requests.at(-1)?.body.messages)).toContain("location: 52.5 13.4 Berlin");
+  expect(platform.complaints).toEqual([]);
+});
+
+test("an agent sends files in the kinds that WhatsApp knows; what it does not take is refused with the reason", async () => {
+  const { platform, daemon } = await house([
+    { calls: ["notes.md", "archive.zip"].map((path) => ({ tool: "file_write", args: { path, content: `in ${path}` } })) },
+    { calls: [{ tool: "message_send", args: { text: "here", files: ["notes.md"] } }] },
+    { calls: [{ tool: "message_send", args: { text: "", files: ["archive.zip"] } }] },
+    "done",
+  ]);
+  const events = await fetch(`${daemon.url}/api/events?after=0`, { headers: { authorization: `Bearer ${daemon.token}` } });
+  await platform.say("send me the notes");
+  await expect.poll(() => platform.shown("7").map(({ text, file }) => file?.name ?? text), SOON).toEqual(["here", "notes.md", "done"]);
+  expect(Buffer.from(platform.shown("7")[1]?.file?.data ?? []).toString()).toBe("in notes.md");
+  let ledger = "";
+  for await (const chunk of events.body ?? []) {
+    ledger += Buffer.from(chunk).toString();
+    if (ledger.includes("reply.refused")) break;
+  }
+  expect(ledger).toContain("WhatsApp does not take files such as archive.zip (application/zip)");
   expect(platform.complaints).toEqual([]);
 });
 
@@ -173,7 +194,7 @@ test("what WhatsApp refuses is refused with its reason, what it asks to wait for
 test("a day after the last message nobody can be written to, and the reason says so", async () => {
   const { platform, daemon } = await house([{ text: "too late", delayMs: 300 }]);
   const events = await fetch(`${daemon.url}/api/events?after=0`, { headers: { authorization: `Bearer ${daemon.token}` } });
-  await platform.say("hello");
+  const id = await platform.say("hello");
   platform.closeWindow("7");
   let ledger = "";
   for await (const chunk of events.body ?? []) {
@@ -181,6 +202,7 @@ test("a day after the last message nobody can be written to, and the reason says
     if (ledger.includes("reply.refused")) break;
   }
   expect(ledger).toContain("only within 24 hours");
+  expect(platform.typingFor).toEqual([id]);
   expect(platform.accepted).toEqual([]);
 });
 
