@@ -1,11 +1,12 @@
 import { parseArgs } from "node:util";
 import { NO_REAL_MODELS } from "../no-real-models.ts";
+import { channelsChaos } from "./channels-chaos.ts";
 import { type ApiChaosReport, apiChaos } from "./http-chaos.ts";
 import { type ChaosReport, storeChaos } from "./store-chaos.ts";
 import { turnsChaos } from "./turns-chaos.ts";
 import { workflowsChaos } from "./workflows-chaos.ts";
 
-const USAGE = `npm run chaos -- store|api|turns|workflows [--cycles N] [--database sqlite|postgres] [--seed N] [--json]
+const USAGE = `npm run chaos -- store|api|turns|workflows|channels [--cycles N] [--database sqlite|postgres] [--seed N] [--json]
 
   store   kill -9 at random and at every crash point, pauses past the lease, full disk, no file handles,
           PostgreSQL crashes and broken connections; counts from outside what was acknowledged and what is there
@@ -16,7 +17,9 @@ const USAGE = `npm run chaos -- store|api|turns|workflows [--cycles N] [--databa
   turns   a daemon dies at every line of a turn with calls of all three classes, and in the moment in which something was done outside;
           what was done is counted outside (default: 20 deaths at each point; --cycles is for each point)
   workflows  a daemon dies at every line of workflows with ten branches, and at random; what was done is counted outside
-          (default: 10 deaths at each point and 100 at random; --cycles is for each point, ten times as many at random)`;
+          (default: 10 deaths at each point and 100 at random; --cycles is for each point, ten times as many at random)
+  channels  a daemon dies around everything that comes from a chat platform and goes there; the platform counts what it sees
+          (default: 300 deaths on sqlite, at each of five points and at random in turn; postgres when it is named)`;
 
 Object.assign(process.env, NO_REAL_MODELS);
 const { values, positionals } = parseArgs({
@@ -104,7 +107,24 @@ async function workflows(database: Database): Promise<boolean> {
   return report.problems.length === 0;
 }
 
-const KINDS = { store, api, turns, workflows };
+async function channels(database: Database): Promise<boolean> {
+  if (database === "postgres" && !values.database) return true;
+  const started = performance.now();
+  const progress = (line: string): void => console.error(`  ${database}: ${line}`);
+  console.error(`  ${database}: seed ${seed}`);
+  const report = await channelsChaos({ database, kills: Number(values.cycles ?? 300), seed, progress });
+  if (values.json) console.log(JSON.stringify(report));
+  else {
+    console.log(`\nchannels on ${report.database}, seed ${report.seed}, ${((performance.now() - started) / 1000).toFixed(0)} s`);
+    console.log(`  killed at\n${table(report.hits)}`);
+    console.log(`  messages ${report.messages}\n${table(report.counts)}`);
+    console.log(`  problems ${report.problems.length}`);
+    for (const line of report.problems.slice(0, 20)) console.log(`  ! ${line}`);
+  }
+  return report.problems.length === 0;
+}
+
+const KINDS = { store, api, turns, workflows, channels };
 const kind = positionals[0] as keyof typeof KINDS;
 if (!Object.hasOwn(KINDS, kind ?? "")) {
   console.error(USAGE);
