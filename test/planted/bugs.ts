@@ -24,6 +24,7 @@ import { SANDBOX_BUGS } from "./sandbox-bugs.ts";
 import { SCHEDULE_BUGS } from "./schedule-bugs.ts";
 import { SESSION_BUGS } from "./session-bugs.ts";
 import { SETTINGS_BUGS } from "./settings-bugs.ts";
+import { SLACK_BUGS } from "./slack-bugs.ts";
 import { TASK_BUGS } from "./task-bugs.ts";
 import { TELEGRAM_BUGS } from "./telegram-bugs.ts";
 import { TENANT_BUGS } from "./tenant-bugs.ts";
@@ -261,6 +262,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...ATTACHMENT_BUGS,
   ...SCHEDULE_BUGS,
   ...SESSION_BUGS,
+  ...SLACK_BUGS,
   ...TURN_BUGS,
   ...CONTEXT_BUGS,
   ...BUDGET_BUGS,
