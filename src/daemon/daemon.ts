@@ -113,9 +113,11 @@ const LEASE_MS = 15_000;
 /** Models and tools have limits of their own; this one is for a turn that never comes to an end. */
 const TURN_MS = 2 * 60 * 60_000;
 const FETCH_MS = 60_000;
+const HOUR_MS = 3_600_000;
 const GRACE_MS = 5_000;
 const DELIVERIES_AT_ONCE = 32;
 const STOP_MS = 8_000;
+const QUIET_MS = 3_000;
 
 /** Builds everything and hands each part what it needs. Whatever fails on the way undoes what was begun before it. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
@@ -262,7 +264,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     spill: async (context, text) => (await ours()).spill(context, text),
     files: { senderOf: (address) => channels.senderOf(address), workspaces, fetchMs: FETCH_MS },
     shows: followTurns({
-      ...{ store, newId, live, log, delivers, clock: systemClock },
+      ...{ store, newId, live, log, delivers, clock: systemClock, quietMs: QUIET_MS },
       senderOf: (address) => channels.senderOf(address),
     }),
     turnMs: TURN_MS,
@@ -299,6 +301,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const agent = known.get(name);
     return agent ? agent.retention : (settings.config.retention ?? null);
   });
+  let sweptAt = 0;
+  /** It looks at everything that is kept: now and then is often enough. */
+  const sweepBlobs = async (): Promise<void> => {
+    const now = systemClock.now();
+    if (now - sweptAt < HOUR_MS) return;
+    sweptAt = now;
+    await store.blobs.sweep(HOUR_MS);
+  };
   const upkeep = new Upkeep(tasks, node, log, [
     { name: "held turns", run: () => tenants.wake() },
     { name: "channels", run: adoptChannels },
@@ -311,6 +321,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     { name: "mail that wakes", run: () => wakeForWaitingMail({ store, agents, newId }) },
     { name: "proposals", run: () => decideDue(agreement, DUE_AT_ONCE) },
     { name: "pools", run: () => pools.sweep() },
+    { name: "what nobody refers to", run: sweepBlobs },
     { name: "approvals", run: () => approvals.sweep() },
     { name: "pairings", run: () => sweepPairings(store) },
     { name: "budgets", run: () => budgets.sweep() },

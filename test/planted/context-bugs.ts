@@ -17,8 +17,8 @@ export const CONTEXT_BUGS: readonly PlantedBug[] = [
   {
     name: "messages of another chat are taken in, and never answered there",
     file: "src/acts/steer-turn.ts",
-    from: "message.request === undefined && isSamePlace(run.address, message.address)",
-    to: "message.request === undefined",
+    from: "    isSamePlace(run.address, message.address)\n",
+    to: "    true\n",
     tests: STEERING,
     filter: "SQLite",
   },
@@ -57,7 +57,7 @@ export const CONTEXT_BUGS: readonly PlantedBug[] = [
   {
     name: "urgent mail does not mark the turn that it reaches",
     file: "src/acts/steer-turn.ts",
-    from: '{ added: { kind: "steered", body: reached.said }, labels: mail.labels, told }',
+    from: '{ added: { kind: "steered", body: reached.said }, labels, told }',
     to: '{ added: { kind: "steered", body: reached.said }, labels: [], told }',
     tests: STEERING,
     filter: "SQLite",
