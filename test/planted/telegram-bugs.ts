@@ -7,6 +7,7 @@ const SEND = "src/edges/channels/telegram/send-message.ts";
 const TROUBLE = "src/edges/channels/telegram/telegram-trouble.ts";
 const FILES = "src/edges/channels/telegram/message-files.ts";
 const wire = { tests: ["test/scenarios/telegram-wire.test.ts"] };
+const units = { tests: ["src/edges/channels/telegram/read-updates.test.ts"] };
 const house = { tests: ["test/scenarios/telegram.test.ts"] };
 
 export const TELEGRAM_BUGS: readonly PlantedBug[] = [
@@ -55,22 +56,21 @@ export const TELEGRAM_BUGS: readonly PlantedBug[] = [
     file: READ,
     from: "if (!speaker || (!behalf && from?.is_bot)) return undefined;",
     to: "if (!speaker) return undefined;",
-    ...house,
-    filter: "in a group",
+    ...units,
   },
   {
     name: "a command for another bot is taken",
     file: READ,
     from: "if (!isPrivate && bot && bot !== me.username.toLowerCase()) return undefined;",
     to: "",
-    tests: ["src/edges/channels/telegram/read-updates.test.ts"],
+    ...units,
   },
   {
     name: "the bot is called by a longer name that begins like its own",
     file: ENTITIES,
     from: "text.slice(entity.offset, entity.offset + entity.length).toLowerCase() === name;",
     to: "text.slice(entity.offset, entity.offset + entity.length).toLowerCase().startsWith(name);",
-    tests: ["src/edges/channels/telegram/read-updates.test.ts"],
+    ...units,
   },
   {
     name: "a text whose form Telegram does not take is never shown",

@@ -79,3 +79,9 @@ test("a topic is one only where Telegram says so", () => {
   expect(read({ text: "x", message_thread_id: 3 })?.place.topic).toBeNull();
   expect(read({ text: "x", message_thread_id: 3, chat: { ...group, is_forum: true } })?.place.topic).toBe("1");
 });
+
+test("what bots say is not heard; who speaks for a chat is that chat, whatever bot Telegram puts in the place of the person", () => {
+  const bot = { id: 5, is_bot: true, first_name: "Bot" };
+  expect(read({ ...say("@guild_bot hi", ["mention", "@guild_bot"]), from: bot })).toBeUndefined();
+  expect(read({ text: "hi", from: bot, sender_chat: group })).toMatchObject({ sender: { id: "-100", name: "Group" } });
+});
