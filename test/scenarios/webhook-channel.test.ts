@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import type { Run } from "../../src/contract/wire.ts";
 import { createGuildhall, type Guildhall, type GuildhallConfig } from "../../src/library/index.ts";
@@ -94,6 +95,8 @@ test("without an address to post to, replies are collected over the API", async 
   await expect.poll(async () => (await runOf(daemon, runId)).reply?.text, SOON).toBe("collected");
   // A committed reply has arrived: there is nothing on its way that could be waited for.
   expect((await runOf(daemon, runId)).status).toBe("completed");
+  using database = new DatabaseSync(join(daemon.home, "state.db"), { readOnly: true });
+  expect(database.prepare("select count(*) as count from outbox").get()).toEqual({ count: 0 });
   const file = { id: "f", name: "f", media_type: "text/plain" };
   const refused = await platform.post({ chat: "7", peer: "7", text: "", files: [file] });
   expect([refused.status, await refused.text()]).toEqual([422, expect.stringContaining("files: ")]);
