@@ -3,7 +3,7 @@ import { modelServer, type ScriptedReply, type SeenRequest } from "../model-serv
 import { telegramStandIn } from "../platforms/telegram.ts";
 import { Home } from "./guildhall.ts";
 
-const SOON = { timeout: 10_000, interval: 20 };
+const SOON = { timeout: 20_000, interval: 20 };
 const GROUP = "-100123456";
 
 /** Does as it is told: saves, looks up, or says which model it is. */

@@ -7,7 +7,7 @@ import { systemClock } from "../../src/kernel/clock.ts";
 import { systemRandom } from "../../src/kernel/random.ts";
 import { type TelegramOptions, type TelegramStandIn, telegramStandIn } from "../platforms/telegram.ts";
 
-const SOON = { timeout: 10_000, interval: 10 };
+const SOON = { timeout: 20_000, interval: 10 };
 const SECRET = /AAstandInToken/;
 const NEVER = new AbortController().signal;
 const DM: ChatPlace = { guild: null, chat: "7", topic: null, chatType: "dm" };

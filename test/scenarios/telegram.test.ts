@@ -6,7 +6,7 @@ import { createGuildhall, type Guildhall, type GuildhallConfig } from "../../src
 import { type ModelServer, modelServer, type Script, type SeenRequest } from "../model-server.ts";
 import { type TelegramOptions, type TelegramStandIn, telegramStandIn } from "../platforms/telegram.ts";
 
-const SOON = { timeout: 10_000, interval: 20 };
+const SOON = { timeout: 20_000, interval: 20 };
 const GROUP = "-100123";
 
 async function platform(options: TelegramOptions = {}): Promise<TelegramStandIn> {
