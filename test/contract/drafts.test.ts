@@ -31,16 +31,14 @@ describe.each(PLACES)("drafts on %s", (_name, makePlace) => {
     const platform = house.platform();
     platform.abilities = { dedupes: false, reacts: false, sendsFiles: true, editEveryMs: 1 };
     platform.edit = async ({ part }, id) => void screen.set(id, part?.text ?? "");
-    house.parts = {
-      live,
-      delivers: () => true,
-      shows: followTurns({
-        ...{ store: house.store, newId, live, log: quiet, clock: { now: () => Date.now() } },
-        delivers: () => true,
-        senderOf: (address) => house.hub.senderOf(address),
-      }),
-    };
+    house.parts = { live, delivers: () => true, shows: follow() };
   });
+  const follow = (quietMs = 10_000): ReturnType<typeof followTurns> =>
+    followTurns({
+      ...{ store: house.store, newId, live, log: quiet, clock: { now: () => Date.now() }, quietMs },
+      delivers: () => true,
+      senderOf: (address) => house.hub.senderOf(address),
+    });
   afterEach(async () => {
     await house.leave();
     await place.remove();
@@ -113,6 +111,31 @@ describe.each(PLACES)("drafts on %s", (_name, makePlace) => {
     expect(happened).toEqual(["edited", "answered"]);
     await deliverAll();
     expect(shown()).toEqual(["The answer."]);
+  });
+
+  test("an edit that takes too long is not waited for, and when it comes after all, the last word is said again", async () => {
+    house.parts = { ...house.parts, shows: follow(20) };
+    const said: string[] = [];
+    const landing = Promise.withResolvers<void>();
+    const edits = Promise.withResolvers<void>();
+    house.platform().edit = async ({ part }, id) => {
+      if (part?.text.endsWith("…")) {
+        edits.resolve();
+        await landing.promise;
+      }
+      screen.set(id, part?.text ?? "");
+      said.push(part?.text ?? "");
+    };
+    await seenSaying("The ", async (run) => {
+      live.publish(run.id, "ans");
+      await edits.promise;
+      return "The answer.";
+    });
+    await house.take();
+    landing.resolve();
+    await expect.poll(() => shown(), SOON).toEqual(["The ans …"]);
+    await deliverAll();
+    await expect.poll(() => said, SOON).toEqual(["The ans …", "The answer.", "The answer."]);
   });
 
   test("E3: dying after a draft was intended: it may be on the screen, the books say so, and the reply is sent", async () => {

@@ -9,6 +9,7 @@ import { COORDINATION_BUGS } from "./coordination-bugs.ts";
 import { DELEGATION_BUGS } from "./delegation-bugs.ts";
 import { DISCORD_BUGS } from "./discord-bugs.ts";
 import { DOCTOR_BUGS } from "./doctor-bugs.ts";
+import { FORMAT_BUGS } from "./format-bugs.ts";
 import { MAIL_TURN_BUGS } from "./mail-turn-bugs.ts";
 import { MCP_BUGS } from "./mcp-bugs.ts";
 import { MEMORY_BUGS } from "./memory-bugs.ts";
@@ -29,6 +30,7 @@ import { TASK_BUGS } from "./task-bugs.ts";
 import { TELEGRAM_BUGS } from "./telegram-bugs.ts";
 import { TENANT_BUGS } from "./tenant-bugs.ts";
 import { TURN_BUGS } from "./turn-bugs.ts";
+import { WEBHOOK_BUGS } from "./webhook-bugs.ts";
 import { WORKFLOW_API_BUGS } from "./workflow-api-bugs.ts";
 import { WORKFLOW_BUGS } from "./workflow-bugs.ts";
 import { WORKSPACE_BUGS } from "./workspace-bugs.ts";
@@ -266,12 +268,14 @@ export const BUGS: readonly PlantedBug[] = [
   ...TURN_BUGS,
   ...CONTEXT_BUGS,
   ...BUDGET_BUGS,
+  ...WEBHOOK_BUGS,
   ...WORKFLOW_API_BUGS,
   ...WORKFLOW_BUGS,
   ...WORKSPACE_BUGS,
   ...SANDBOX_BUGS,
   ...DISCORD_BUGS,
   ...DOCTOR_BUGS,
+  ...FORMAT_BUGS,
   ...DELEGATION_BUGS,
   ...TASK_BUGS,
   ...TENANT_BUGS,

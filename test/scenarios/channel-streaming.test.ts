@@ -36,7 +36,7 @@ describe("while a turn runs", () => {
       home,
       config: {
         providers: { test: { type: "openai-compatible", base_url: models.url } },
-        agents: { main: { model: "test/any", default: true } },
+        agents: { main: { model: "test/any", default: true, tools: { ask: ["file_write"] } } },
         channels: { plain: { allow: ["7"], receipts: "all" }, mute: { allow: ["7"], receipts: "all" } },
       },
       channels: [platform.plugin(), mute.plugin("mute")],
@@ -112,8 +112,17 @@ describe("while a turn runs", () => {
     late.resolve();
     await expect.poll(() => platform.history.filter(({ text }) => text === stopped).length, SOON).toBe(2);
     expect(screen()[0]).toBe(stopped);
-    expect(platform.history.at(-1)?.text).toBe(stopped);
+    await expect.poll(() => screen().at(-1), SOON).toBe("Stopped.");
     await expect.poll(() => platform.marks.at(-1), SOON).toBe(`m${count - 1} null`);
+  });
+
+  test("a turn that waits for a person says so, and one that is stopped then says that", async () => {
+    models.play([{ text: ["I will ", "write it."], calls: [{ tool: "file_write", args: { path: "a", content: "b" } }], chunkDelayMs: 80 }]);
+    await say("write a file");
+    await expect.poll(() => screen()[0], SOON).toBe("I will write it.\n\n(waiting)");
+    await say("/stop");
+    await expect.poll(() => screen()[0], SOON).toMatch(/^I will.*\n\n\(stopped\)$/);
+    await expect.poll(() => screen().at(-1), SOON).toBe("Stopped.");
   });
 
   test("a turn that fails turns what it has shown into a word about that", async () => {

@@ -14,6 +14,9 @@ export interface DraftParts {
   readonly clock: Clock;
 }
 
+/** Does something at the platform, for as long as it may take. */
+type Call = <T>(run: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+
 /** How often what is shown is written down, for the case that the turn ends without a word. */
 const NOTE_MS = 5_000;
 const LOOKS = 20;
@@ -25,20 +28,14 @@ export class TurnDraft {
   readonly #run: RunInput;
   readonly #place: ChatPlace;
   readonly #sender: Sender;
-  readonly #call: <T>(run: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+  readonly #call: Call;
   #draft: Draft | undefined;
   #shown = "";
   #notedAt = 0;
   #last: Promise<unknown> = Promise.resolve();
   #isBusy = false;
 
-  constructor(
-    parts: DraftParts,
-    run: RunInput,
-    place: ChatPlace,
-    sender: Sender,
-    call: <T>(run: (signal: AbortSignal) => Promise<T>) => Promise<T>,
-  ) {
+  constructor(parts: DraftParts, run: RunInput, place: ChatPlace, sender: Sender, call: Call) {
     this.#parts = parts;
     this.#run = run;
     this.#place = place;
@@ -80,7 +77,7 @@ export class TurnDraft {
    * The turn has ended while an edit was on its way, which may come after the last word. Once nothing more can come, the last word is
    * said again.
    */
-  async mend(): Promise<void> {
+  async mend(call: Call): Promise<void> {
     const { store } = this.#parts;
     await this.#last;
     const draft = this.#draft;
@@ -89,7 +86,7 @@ export class TurnDraft {
       const reply = await readReply(store.read, draft.id);
       if (reply?.state === "sent" && reply.sent[0] === draft.shown) {
         const part = this.#sender.channel.partsOf(reply.text)[0];
-        if (part) await this.#edit(draft, part);
+        if (part) await this.#edit(draft, part, call);
       }
       if (reply?.state !== "pending") return;
       await sleep(LOOK_MS, undefined, { ref: false });
@@ -117,10 +114,10 @@ export class TurnDraft {
     }
   }
 
-  async #edit(draft: Draft, part: Part): Promise<void> {
+  async #edit(draft: Draft, part: Part, call = this.#call): Promise<void> {
     const { shown } = draft;
     if (shown === null) throw new SendTrouble("refused", "nobody knows whether there is anything to edit");
-    await this.#call(async (signal) => this.#sender.channel.edit?.(this.#message(draft, part), shown, signal));
+    await call(async (signal) => this.#sender.channel.edit?.(this.#message(draft, part), shown, signal));
   }
 
   #message({ id }: Draft, part: Part): Outbound {

@@ -14,14 +14,14 @@ import { GrowingText } from "./follow-turn-text.ts";
 export interface FollowParts extends DraftParts {
   readonly live: Live;
   readonly log: Log;
+  /** How long the turn waits for the edit that is on its way. */
+  readonly quietMs: number;
   delivers(address: Address): boolean;
   senderOf(address: Address): Promise<Sender | undefined>;
 }
 
 /** How long a request may take that nobody waits for. */
 const CALL_MS = 10_000;
-/** How long the turn waits for the edit that is on its way. */
-const QUIET_MS = 3_000;
 const MAX_FAILURES = 3;
 const LATER_MS = 5_000;
 /** The platform shows it a little longer than until it is told again. */
@@ -62,7 +62,7 @@ class FollowedTurn implements ShownTurn {
   async quiet(how: "ends" | "waits"): Promise<void> {
     this.#ending.abort();
     const last = this.#showing.then(() => (how === "waits" ? this.#saysThatItWaits() : undefined));
-    await Promise.race([last, sleep(QUIET_MS, undefined, { ref: false })]);
+    await Promise.race([last, sleep(this.#parts.quietMs, undefined, { ref: false })]);
     this.#mayComeLate = this.#draft?.isBusy === true;
     this.#cut.abort();
   }
@@ -70,7 +70,9 @@ class FollowedTurn implements ShownTurn {
   over(end: TurnSeen): void {
     this.#ending.abort();
     if (this.#draft?.isBusy || this.#mayComeLate)
-      void this.#draft?.mend().catch((error: unknown) => this.#complain("a reply may show what it said before", error));
+      void this.#draft
+        ?.mend((run) => this.#call(null, run))
+        .catch((error: unknown) => this.#complain("a reply may show what it said before", error));
     if (end !== null && end !== "waits") this.#mark(MARKS[end]);
   }
 
