@@ -18,14 +18,19 @@ export interface Child<Result> {
 }
 
 /** Starts a file of this folder as a process of its own; what is measured happens there, with nothing else on its event loop. */
-export function startChild<Result>(file: string, task: unknown, environment: Readonly<Record<string, string>> = {}): Child<Result> {
+export function startChild<Result>(
+  file: string,
+  task: unknown,
+  environment: Readonly<Record<string, string>> = {},
+  limitMs = LIMIT_MS,
+): Child<Result> {
   const child = spawn(process.execPath, [join(import.meta.dirname, file), JSON.stringify(task)], {
     stdio: ["ignore", process.stderr, process.stderr, "ipc"],
     env: { ...process.env, ...environment },
   });
   const kill = (): void => void child.kill("SIGKILL");
   process.once("exit", kill);
-  const limit = setTimeout(kill, LIMIT_MS);
+  const limit = setTimeout(kill, limitMs);
   const ready = Promise.withResolvers<void>();
   const done = Promise.withResolvers<Result>();
   let answer: { result: Result } | undefined;
@@ -54,8 +59,13 @@ export function startChild<Result>(file: string, task: unknown, environment: Rea
   };
 }
 
-export function runChild<Result>(file: string, task: unknown, environment?: Readonly<Record<string, string>>): Promise<Result> {
-  return startChild<Result>(file, task, environment).result;
+export function runChild<Result>(
+  file: string,
+  task: unknown,
+  environment?: Readonly<Record<string, string>>,
+  limitMs?: number,
+): Promise<Result> {
+  return startChild<Result>(file, task, environment, limitMs).result;
 }
 
 /** In the child: does the task it was started with and reports the result. */

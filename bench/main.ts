@@ -9,6 +9,8 @@ export interface BenchOptions {
   readonly rounds: number;
   /** Only these parts of the benchmark; all when empty. */
   readonly parts: readonly string[];
+  /** Of what is measured for long. */
+  readonly minutes: number;
   readonly progress: (line: string) => void;
 }
 
@@ -35,6 +37,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     about: "a durable step beside LangGraph.js with its SQLite saver and Mastra with LibSQL (parts: chain fan)",
     load: () => import("./workflows.ts"),
   },
+  load: {
+    about: "messages of a chat platform for --minutes n (10), then ten times as many: rate, latency, memory, getting over it",
+    load: () => import("./load.ts"),
+  },
   relay: { about: "tokens and facts when results go through a parent, or through shared memory", load: () => import("./relay.ts") },
   "side-by-side": {
     about: "what goes wrong in LangGraph.js, Mastra and here (parts: lost-updates isolation double-resume zombie)",
@@ -42,7 +48,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   },
 };
 
-const USAGE = `npm run bench -- <name> [part…] [--rounds n] [--json]\n
+const USAGE = `npm run bench -- <name> [part…] [--rounds n] [--minutes n] [--json]\n
 ${Object.entries(BENCHMARKS)
   .map(([name, { about }]) => `  ${name.padEnd(12)} ${about}`)
   .join("\n")}
@@ -51,12 +57,17 @@ ${Object.entries(BENCHMARKS)
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { json: { type: "boolean", default: false }, rounds: { type: "string", default: "3" } },
+    options: {
+      json: { type: "boolean", default: false },
+      rounds: { type: "string", default: "3" },
+      minutes: { type: "string", default: "10" },
+    },
   });
   const [name, ...parts] = positionals;
   const rounds = Number(values.rounds);
+  const minutes = Number(values.minutes);
   const chosen = name === "all" ? Object.keys(BENCHMARKS) : name ? [name] : [];
-  if (chosen.length === 0 || !Number.isInteger(rounds) || rounds < 1 || chosen.some((one) => !BENCHMARKS[one])) {
+  if (chosen.length === 0 || !Number.isInteger(rounds) || rounds < 1 || !(minutes > 0) || chosen.some((one) => !BENCHMARKS[one])) {
     console.log(USAGE);
     return name === undefined ? 0 : 2;
   }
@@ -64,7 +75,7 @@ async function main(): Promise<number> {
   const sections: Section[] = [];
   for (const one of chosen) {
     const benchmark = await (BENCHMARKS[one] as Benchmark).load();
-    sections.push(...(await benchmark.run({ rounds, parts, progress })));
+    sections.push(...(await benchmark.run({ rounds, minutes, parts, progress })));
   }
   const cores = cpus();
   const machine = { cores: cores.length, cpu: cores[0]?.model, memory: totalmem(), node: process.version, rounds };

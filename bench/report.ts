@@ -4,6 +4,7 @@ export type Unit =
   | "/s"
   | "ms"
   | "MiB"
+  | "MiB/min"
   | "per write"
   | "turns"
   | "index"
