@@ -80,7 +80,7 @@ export async function channelsChaos(options: ChannelsOptions): Promise<ChannelsR
       const due = CHANNEL_POINTS.filter((point) => (hits[point] as number) < wanted);
       const point = due[cycle % due.length] as string;
       // A batch is received whole: there are fewer of those than there are messages.
-      const hit = 1 + Math.floor(random() * (point === "message.received" ? 2 : 4));
+      const hit = 1 + Math.floor(random() * (point === "message.received" ? 2 : 3));
       // While nobody is there, what is said waits at the platform.
       for (let index = 0; index < 2; index++) await say(chat());
       if (cycle % 5 === 0) for (let index = 0; index < FLOOD; index++) await say(FLOODED);
@@ -94,7 +94,7 @@ export async function channelsChaos(options: ChannelsOptions): Promise<ChannelsR
         await say(chat());
         await Promise.race([life.ended, sleep(20)]);
       }
-      const died = await diesInTime(life, () => said.every(({ word }) => isShown(word)));
+      const died = await diesInTime(life, () => said.every((one) => one.chat === FLOODED || isShown(one.word)));
       clearTimeout(blow);
       if (died) hits[point] = (hits[point] as number) + 1;
       else await life.kill();
@@ -119,7 +119,6 @@ export async function channelsChaos(options: ChannelsOptions): Promise<ChannelsR
   /** Waits until it is dead, or has nothing more to do. */
   async function diesInTime(victim: DaemonLife, isIdle: () => boolean): Promise<boolean> {
     const until = Date.now() + PATIENCE_MS;
-    // Where messages were refused, not all are ever shown: then it is idle when nothing has come for a while.
     for (let seen = -1, since = Date.now(); !victim.dead && Date.now() < until; ) {
       if (telegram.accepted.length !== seen) [seen, since] = [telegram.accepted.length, Date.now()];
       if (Date.now() - since > (isIdle() ? 200 : 3_000)) break;

@@ -70,9 +70,15 @@ describe.each(PLACES)("receiving on %s", (_name, makePlace) => {
     expect(await house.told("message.refused")).toMatchObject([
       { actor: "test:7", subject: ["channel", "test", "default"], data: { id: "bad", code: "internal.bug" } },
     ]);
+    const seen: unknown[] = [];
+    house.reached = (point) => {
+      if (point === "message.admitted") seen.push(cursor());
+    };
+    await house.hear([chatMessage("x"), chatMessage("unstorable", { id: "bad too" }), chatMessage("y")], 3.5);
+    expect(await Promise.all(seen)).toEqual([3, 3]);
     await house.hear([chatMessage("unstorable", { id: "alone" })], 4);
     expect(await cursor()).toBe(4);
-    expect(await house.told("message.refused")).toHaveLength(2);
+    expect(await house.told("message.refused")).toHaveLength(3);
   });
 
   test("one without words is recorded as refused; that of a stranger is not", async () => {

@@ -7,6 +7,7 @@ import { BUDGET_BUGS } from "./budget-bugs.ts";
 import { CONTEXT_BUGS } from "./context-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
 import { DELEGATION_BUGS } from "./delegation-bugs.ts";
+import { DELIVERY_BUGS } from "./delivery-bugs.ts";
 import { DISCORD_BUGS } from "./discord-bugs.ts";
 import { DOCTOR_BUGS } from "./doctor-bugs.ts";
 import { FORMAT_BUGS } from "./format-bugs.ts";
@@ -274,6 +275,7 @@ export const BUGS: readonly PlantedBug[] = [
   ...WORKSPACE_BUGS,
   ...SANDBOX_BUGS,
   ...DISCORD_BUGS,
+  ...DELIVERY_BUGS,
   ...DOCTOR_BUGS,
   ...FORMAT_BUGS,
   ...DELEGATION_BUGS,
