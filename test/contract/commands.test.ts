@@ -105,8 +105,8 @@ describe.each(PLACES)("commands on %s", (_name, makePlace) => {
   });
 
   const MAY: readonly (readonly [string, Partial<NewMessage>, object, string])[] = [
-    ["an owner in a direct message", {}, {}, "new compact stop agents agent model status approve deny help"],
-    ["an owner in a group", GROUP, {}, "new compact stop agents agent model status approve deny help"],
+    ["an owner in a direct message", {}, {}, "new compact stop agents agent model status approve deny pair unpair help"],
+    ["an owner in a group", GROUP, {}, "new compact stop agents agent model status approve deny pair unpair help"],
     ["somebody else in a direct message", STRANGER, {}, "new compact stop agents status help"],
     ["somebody else in a group", { ...GROUP, peer: "9" }, {}, "agents status help"],
     ["somebody else in a channel", { ...GROUP, peer: "9", chat_type: "channel" }, {}, "agents status help"],
@@ -122,8 +122,8 @@ describe.each(PLACES)("commands on %s", (_name, makePlace) => {
   test.each(MAY)("%s", async (_who, from, scopes, may) => {
     house.reconfigure({ ...CONFIG, ...scopes });
     const allowed: string[] = [];
-    for (const name of ["new", "compact", "stop", "agents", "agent", "model", "status", "approve", "deny", "help"]) {
-      const run = await house.say(`/${name}${/approve|deny/.test(name) ? " x" : ""}`, from);
+    for (const name of ["new", "compact", "stop", "agents", "agent", "model", "status", "approve", "deny", "pair", "unpair", "help"]) {
+      const run = await house.say(`/${name}${/approve|deny|pair/.test(name) ? " x" : ""}`, from);
       if (run.error?.code !== "request.forbidden") allowed.push(name);
       else expect(run.reply?.text).toContain("those listed under `owners:` in the config may");
     }

@@ -112,6 +112,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /api/workflows/runs/{id}/rerun": { bodies: () => [{ from: "one" }] },
   "GET /api/schedules": COMMON,
   "POST /api/schedules": { bodies: ({ id }) => [{ agent: id, name: "x", cron: "@yearly", goal: "x" }] },
+  "POST /api/pairings": { bodies: () => [{ code: "AAAA-AAAA" }] },
   // The protocol answers 200 to what it refuses.
   "POST /a2a/{agent}": {
     common: true,
