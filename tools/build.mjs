@@ -9,8 +9,8 @@ import { buildTypes } from "./build-types.mjs";
 const PACKAGE = dirname(dirname(fileURLToPath(import.meta.url)));
 const [folder, only] = process.argv.slice(2);
 const dist = resolve(folder ?? join(PACKAGE, "dist"));
-// Not inside: it looks for an optional native part of itself when it is loaded.
-const external = [/^node:/, "pg"];
+// Not inside: `pg` looks for an optional native part of itself when it is loaded; `zlib-sync` is one that Discord's client can do without.
+const external = [/^node:/, "pg", "zlib-sync"];
 
 rmSync(dist, { recursive: true, force: true });
 const bundle = await rolldown({

@@ -63,6 +63,14 @@ export const DISCORD_BUGS: readonly PlantedBug[] = [
     filter: "whatever heartbeats",
   },
   {
+    name: "Discord's client comes back after it was told to end",
+    file: CONNECTION,
+    from: "return this.#isOver ? new Promise<never>(() => {}) :",
+    to: "return",
+    ...gateway,
+    filter: "does not come back",
+  },
+  {
     name: "a file on Discord may be as large as it likes",
     file: "src/edges/channels/discord/attachments.ts",
     from: "if (seen > maxBytes)",

@@ -43,6 +43,8 @@ export class DiscordGateway {
   isDeaf = false;
   allowsContent = true;
   isResumeAddressDead = false;
+  /** Somebody wants a socket, and has none yet. */
+  onConnecting: () => void = () => {};
   identified = 0;
   resumed = 0;
   heartbeats = 0;
@@ -53,6 +55,7 @@ export class DiscordGateway {
       const path = new URL(request.url ?? "/", "http://x").pathname;
       if (path === "/resume" && this.isResumeAddressDead) return void socket.destroy();
       if (path !== "/resume" && path !== "/gateway") return void socket.destroy();
+      this.onConnecting();
       this.#sockets.handleUpgrade(request, socket, head, (open) => this.#greet(open, request));
     });
   }

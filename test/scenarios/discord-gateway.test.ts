@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { accountsOf, type ChannelAccount, channelsConfig } from "../../src/contract/channels.ts";
 import { discordChannel } from "../../src/edges/channels/discord/discord-channel.ts";
@@ -147,6 +148,26 @@ test("a session is left so that the next can go on with it, at the front door if
   await holder.connected(2);
   await expect.poll(() => holder.taken, SOON).toEqual(["in between"]);
   expect([discord.gateway.identified, discord.gateway.resumed]).toEqual([1, 1]);
+});
+
+test("who is told to end while it connects, or between two attempts, does not come back", async () => {
+  const discord = await platform();
+  const holder = new Holder();
+  discord.gateway.onConnecting = () => void holder.stop();
+  holder.listen(open(discord));
+  expect(await holder.ended).toBeUndefined();
+  discord.gateway.onConnecting = nothing;
+  holder.listen(open(discord));
+  await holder.connected(1);
+  const attempts: number[] = [];
+  discord.gateway.onConnecting = () => attempts.push(1);
+  discord.gateway.cut();
+  await expect.poll(() => holder.told.at(-1), SOON).toContain("cut");
+  await holder.stop();
+  // The client would try again after half a second.
+  await sleep(800);
+  expect(attempts).toEqual([]);
+  expect(discord.gateway.isConnected).toBe(false);
 });
 
 test("a session that Discord does not know any more is told as a loss, and a new one begins", async () => {

@@ -2,10 +2,21 @@ import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promi
 import { GatewayCloseCodes, GatewayDispatchEvents, type GatewayDispatchPayload } from "@discordjs/core/http-only";
 import { CloseCodes, WebSocketShardEvents as Events, type SessionInfo, type WebSocketManager } from "@discordjs/ws";
 import { ChannelTrouble, type ChatMessage, type Inbound } from "../../../kernel/channel.ts";
-import { channelTrouble, TOKEN_REFUSED } from "./discord-api.ts";
-import type { GatewayParts } from "./gateway.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import type { Log } from "../../../kernel/log.ts";
+import { channelTrouble, type DiscordApi, TOKEN_REFUSED } from "./discord-api.ts";
+import type { Places } from "./places.ts";
 import { readMessage } from "./read-message.ts";
 import type { ResumableSession, Session } from "./resumable-session.ts";
+
+export interface GatewayParts {
+  readonly api: DiscordApi;
+  readonly places: Places;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Of the account, for the log. */
+  readonly name: string;
+}
 
 interface ConnectionParts extends GatewayParts {
   readonly manager: WebSocketManager;

@@ -1,21 +1,9 @@
 import { GatewayIntentBits } from "@discordjs/core/http-only";
 import { WebSocketManager } from "@discordjs/ws";
 import { ChannelTrouble, type Inbound } from "../../../kernel/channel.ts";
-import type { Clock } from "../../../kernel/clock.ts";
-import type { Log } from "../../../kernel/log.ts";
-import { channelTrouble, type DiscordApi } from "./discord-api.ts";
-import { GatewayConnection } from "./gateway-connection.ts";
-import type { Places } from "./places.ts";
+import { channelTrouble } from "./discord-api.ts";
+import { GatewayConnection, type GatewayParts } from "./gateway-connection.ts";
 import { isSocketAddress, ResumableSession } from "./resumable-session.ts";
-
-export interface GatewayParts {
-  readonly api: DiscordApi;
-  readonly places: Places;
-  readonly log: Log;
-  readonly clock: Clock;
-  /** Of the account, for the log. */
-  readonly name: string;
-}
 
 const INTENTS =
   GatewayIntentBits.Guilds | GatewayIntentBits.GuildMessages | GatewayIntentBits.DirectMessages | GatewayIntentBits.MessageContent;
