@@ -53,3 +53,11 @@ export function slice(runs: readonly Run[], from: number, to: number): Run[] {
   }
   return taken;
 }
+
+/** How a platform writes what is not a matter of letters. `heading`: the marks before it; null: it is bold. */
+export interface Habits {
+  readonly bullet: string;
+  heading(depth: number): string | null;
+  /** What is longer is written out beside the words instead of behind them. */
+  readonly longestHref: number;
+}

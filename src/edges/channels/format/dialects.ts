@@ -1,4 +1,4 @@
-import type { Habits } from "./read-blocks.ts";
+import type { Habits } from "./blocks.ts";
 
 export type Style = "bold" | "italic" | "strike";
 

@@ -1,16 +1,8 @@
 import { Lexer, type Token, type Tokens } from "marked";
-import { type Block, isVisible, type Run, slice, textOf } from "./blocks.ts";
+import { type Block, type Habits, isVisible, type Run, slice, textOf } from "./blocks.ts";
 import { isHostile } from "./hostile-text.ts";
 import { readInline } from "./read-inline.ts";
 import { readTable } from "./read-table.ts";
-
-/** How a platform writes what is not a matter of letters. `heading`: the marks before it; null: it is bold. */
-export interface Habits {
-  readonly bullet: string;
-  heading(depth: number): string | null;
-  /** What is longer is written out beside the words instead of behind them. */
-  readonly longestHref: number;
-}
 
 interface Inside {
   readonly indent: number;

@@ -1,6 +1,5 @@
 import type { Tokens } from "marked";
-import type { Block, Run } from "./blocks.ts";
-import type { Habits } from "./read-blocks.ts";
+import type { Block, Habits, Run } from "./blocks.ts";
 import { readInline } from "./read-inline.ts";
 
 /** Wider ones are broken by a telephone, and nobody can read them then. */
