@@ -1,4 +1,4 @@
-import type { ChannelPlugin } from "./channel-plugin.ts";
+import type { ChannelPlugin } from "../../kernel/channel-plugin.ts";
 
 /** Those that come with the house, in the order in which they are shown. Each loads what it needs with its first account. */
 export const BUILT_IN_CHANNELS: readonly ChannelPlugin[] = [

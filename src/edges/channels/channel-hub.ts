@@ -4,12 +4,12 @@ import type { Address } from "../../deciders/routing/address.ts";
 import type { Sender } from "../../drivers/dispatch/deliver-reply.ts";
 import { sha256 } from "../../kernel/canonical-json.ts";
 import type { Channel } from "../../kernel/channel.ts";
+import type { ChannelPlugin } from "../../kernel/channel-plugin.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { Failure } from "../../kernel/failure.ts";
 import { runOfMessage } from "../../records/sessions/inbox.ts";
 import { accountKey } from "../../records/sessions/outbox.ts";
 import { AccountRunner, type RunnerParts } from "./account-runner.ts";
-import type { ChannelPlugin } from "./channel-plugin.ts";
 
 export interface HubParts extends RunnerParts {
   readonly clock: Clock;

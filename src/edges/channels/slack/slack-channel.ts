@@ -9,8 +9,8 @@ import {
   type Outbound,
   SendTrouble,
 } from "../../../kernel/channel.ts";
+import type { ChannelParts } from "../../../kernel/channel-plugin.ts";
 import { Failure } from "../../../kernel/failure.ts";
-import type { ChannelParts } from "../channel-plugin.ts";
 import { partsFor } from "../format/parts-for.ts";
 import { SlackApi, webOptions } from "./slack-api.ts";
 import { messageIn } from "./slack-event.ts";

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Api } from "grammy";
 import type { Update } from "grammy/types";
 import type { Inbound } from "../../../kernel/channel.ts";
+import type { ChannelParts } from "../../../kernel/channel-plugin.ts";
 import type { Log } from "../../../kernel/log.ts";
-import type { ChannelParts } from "../channel-plugin.ts";
 import { readUpdates } from "./read-updates.ts";
 import { channelTroubleOf, refusalIn } from "./telegram-trouble.ts";
 

@@ -1,6 +1,6 @@
 import type { ChannelAccount } from "../../../contract/channels.ts";
 import type { Channel } from "../../../kernel/channel.ts";
-import type { ChannelParts } from "../channel-plugin.ts";
+import type { ChannelParts } from "../../../kernel/channel-plugin.ts";
 import { partsFor } from "../format/parts-for.ts";
 import { openBotApi } from "./bot-api.ts";
 import { downloadFile } from "./message-files.ts";

@@ -1,8 +1,8 @@
 import type { ChannelAccount } from "../../../contract/channels.ts";
 import { type Channel, ChannelTrouble, type ChatFile, type Outbound, SendTrouble } from "../../../kernel/channel.ts";
+import type { ChannelParts } from "../../../kernel/channel-plugin.ts";
 import { Failure } from "../../../kernel/failure.ts";
 import { readJson } from "../../../kernel/read-json.ts";
-import type { ChannelParts } from "../channel-plugin.ts";
 import { capped, shortText, unanswered, waitAskedFor } from "../http-calls.ts";
 import { messageIn } from "./posted-message.ts";
 import { checkSignature, keyOf, signed } from "./signature.ts";

@@ -12,10 +12,10 @@ import {
   type Outbound,
   SendTrouble,
 } from "../../../kernel/channel.ts";
+import type { ChannelParts } from "../../../kernel/channel-plugin.ts";
 import { Failure } from "../../../kernel/failure.ts";
 import { firstOf } from "../../../kernel/first-of.ts";
 import { readJson } from "../../../kernel/read-json.ts";
-import type { ChannelParts } from "../channel-plugin.ts";
 import { partsFor } from "../format/parts-for.ts";
 import { capped } from "../http-calls.ts";
 import { Graph } from "./graph.ts";

@@ -1,1 +1,0 @@
-export type { ChannelParts, ChannelPlugin } from "../../kernel/channel-plugin.ts";
