@@ -13,6 +13,8 @@ export async function start(options: StartOptions): Promise<never> {
   const [{ startDaemon }, { untilSignal }] = await Promise.all([import("../daemon/daemon.ts"), import("../daemon/until-signal.ts")]);
   const asked = untilSignal();
   const daemon = await startDaemon(options);
+  // In some library, of some connection: no reason to let everybody else down.
+  process.on("unhandledRejection", (reason) => daemon.report(reason));
   // Counted from the start of the process: what the newcomer has waited.
   const readyMs = Math.round(performance.now());
   // The launcher keeps it from growing until here; what the work needs, it may have.

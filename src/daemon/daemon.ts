@@ -34,7 +34,7 @@ import { followTurns } from "../edges/channels/follow-turn.ts";
 import type { ChannelPlugin } from "../kernel/channel-plugin.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { noCrashPoints, type ReachedPoint } from "../kernel/crash-points.ts";
-import { asFailure } from "../kernel/failure.ts";
+import { asFailure, messageOf } from "../kernel/failure.ts";
 import { idSource } from "../kernel/ids.ts";
 import { systemRandom } from "../kernel/random.ts";
 import { Redaction } from "../kernel/redact.ts";
@@ -104,6 +104,8 @@ export interface Daemon {
   readonly agents: readonly AgentSummary[];
   /** The accounts on chat platforms that it began with. */
   readonly channels: readonly AccountName[];
+  /** For what went wrong where nobody listens: it is logged, without secrets. */
+  report(reason: unknown): void;
   /** Finishes or hands over what runs, and lets go of everything. At most 10 s. */
   stop(): Promise<void>;
 }
@@ -451,6 +453,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     store: storeInWords(storeLocation),
     agents: summaries,
     channels: accounts,
+    report: (reason) => log.error("something failed and nobody was told; the rest goes on", { error: messageOf(reason) }),
     stop: () => {
       stopped ??= stop();
       return stopped;

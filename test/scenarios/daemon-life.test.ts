@@ -66,6 +66,15 @@ test("SIGTERM stops within 10 s also when the database is gone", async () => {
   }
 });
 
+test("what fails in a library where nobody listens is logged, and takes nobody down", async () => {
+  const stray = "process.on('SIGUSR2', () => void Promise.reject(new Error('a stray failure')))";
+  const daemon = await home.start({ flags: ["--import", `data:text/javascript,${stray}`] });
+  void daemon.kill("SIGUSR2");
+  for (let times = 0; times < 10; times++) expect((await daemon.fetch("/readyz")).status).toBe(200);
+  const { code, stderr } = await daemon.kill("SIGTERM");
+  expect([code, stderr]).toEqual([0, expect.stringContaining("a stray failure")]);
+});
+
 test("any bytes on the port are answered or cut off, and the daemon goes on", async () => {
   const daemon = await home.start();
   const port = Number(new URL(daemon.url).port);

@@ -38,9 +38,18 @@ export class Home {
   }
 
   /** `guildhall start`, once it says that it is ready. */
-  start(options: { node?: string } = {}): Promise<RunningDaemon> {
+  start(options: { node?: string; flags?: readonly string[] } = {}): Promise<RunningDaemon> {
     return this.#started(
-      this.#spawn(options.node ?? process.execPath, [this.#launcher, "start", "--port", "0", "--json", "--home", this.path]),
+      this.#spawn(options.node ?? process.execPath, [
+        ...(options.flags ?? []),
+        this.#launcher,
+        "start",
+        "--port",
+        "0",
+        "--json",
+        "--home",
+        this.path,
+      ]),
     );
   }
 
