@@ -6,6 +6,8 @@ export interface Run {
   readonly strike?: boolean;
   readonly code?: boolean;
   readonly raw?: boolean;
+  /** An address as it is read: in two pieces it leads nowhere. */
+  readonly whole?: boolean;
   /** The same object in all runs of one link. */
   readonly link?: Link;
 }
@@ -58,6 +60,6 @@ export function slice(runs: readonly Run[], from: number, to: number): Run[] {
 export interface Habits {
   readonly bullet: string;
   heading(depth: number): string | null;
-  /** What is longer is written out beside the words instead of behind them. */
-  readonly longestHref: number;
+  /** Every piece of a link has its address: one that leaves no room for the words is written out beside them. */
+  fitsBehind(href: string): boolean;
 }

@@ -85,7 +85,7 @@ function outsideOf({ runs }: Block, at: number): number {
     if (!(run.link && run.link === previous?.link)) whole = start;
     const end = start + run.text.length;
     const isInLink = run.link !== undefined && at === end && runs[index + 1]?.link === run.link;
-    if (at > start && at < end && (run.link || run.code || run.raw)) return whole;
+    if (at > start && at < end && (run.link || run.code || run.raw || run.whole)) return whole;
     if (isInLink) return whole;
     start = end;
     if (start >= at) break;

@@ -9,7 +9,7 @@ export interface Beside {
 }
 
 /** How a platform writes, and what it counts. */
-export interface Dialect extends Omit<Habits, "longestHref"> {
+export interface Dialect extends Omit<Habits, "fitsBehind"> {
   length(text: string): number;
   words(text: string): string;
   style(style: Style, inside: string, beside: Beside): string;

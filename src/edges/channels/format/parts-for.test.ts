@@ -159,6 +159,42 @@ describe("where it is cut", () => {
   });
 });
 
+test("an address stays whole where it fits into a message, behind its words or beside them", () => {
+  const links = ["https://example.org/a?a=1&b=2", "https://example.org/A?a=1&b=2"];
+  const heading = `1. **A**\n\n## [A](${links[0]}) [a](${links[1]}) \`aaaaAaAa AaAAAAa Aa aAAa AAAAaaAa\`\n\na`;
+  for (const kind of KINDS) {
+    const parts = partsFor(heading, { kind, maxLength: 64 });
+    for (const link of links) expect(parts.filter(({ plain }) => plain.includes(link))).toHaveLength(1);
+  }
+  expect(partsFor(heading, { kind: "telegram", maxLength: 64 }).map(({ text }) => text)).toEqual([
+    '1. <b>A</b>\n\n<a href="https://example.org/a?a=1&amp;b=2"><b>A</b></a>',
+    '<a href="https://example.org/A?a=1&amp;b=2"><b>a</b></a>',
+    "<b><code>aaaaAaAa AaAAAAa Aa aAAa AAAAaaAa</code></b>\n\na",
+  ]);
+  const long = `https://example.org/${"a".repeat(36)}`;
+  for (const kind of KINDS)
+    for (let before = 1; before < 64; before++)
+      for (const text of [`${"x".repeat(before)} ${long} a`, `${"x".repeat(before)} [a](${long}) a`])
+        expect(partsFor(text, { kind, maxLength: 64 }).filter(({ plain }) => plain.includes(long))).toHaveLength(1);
+});
+
+test.each([
+  `https://example.org/${"a".repeat(300)}`,
+  `[words](https://example.org/${"a".repeat(300)})`,
+  `[words](<https://example.org/${"\u3000(".repeat(20)}>)`,
+  `[words](https://example.org/${"&".repeat(40)})`,
+  `- [${"words ".repeat(30)}](https://example.org/${"a".repeat(24)})`,
+])("an address that is too long for a message is cut, and no part is too long: %s", (text) => {
+  for (const kind of KINDS) {
+    const parts = partsFor(text, { kind, maxLength: 64 });
+    for (const part of parts) {
+      expect(counted(kind, part.text), part.text).toBeLessThanOrEqual(64);
+      expect(counted(kind, part.plain), part.plain).toBeLessThanOrEqual(64);
+    }
+    expect(parts.length).toBeLessThan(30);
+  }
+});
+
 /** Telegram's own rules: known tags, closed in order; nothing else has a sharp bracket or a bare ampersand. */
 function isWellFormed(html: string): boolean {
   const open: string[] = [];

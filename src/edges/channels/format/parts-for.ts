@@ -1,5 +1,5 @@
 import type { Part } from "../../../kernel/channel.ts";
-import { type Block, isVisible, textOf } from "./blocks.ts";
+import { type Block, type Habits, isVisible, textOf } from "./blocks.ts";
 import { cutBlock } from "./cut-block.ts";
 import { DIALECTS, type Dialect } from "./dialects.ts";
 import { readBlocks } from "./read-blocks.ts";
@@ -14,13 +14,19 @@ export interface Form {
 
 /** A long block begins where another has ended, if there is so much room left. */
 const WORTH_BEGINNING = 1 / 4;
-/** Of a message, what an address may take up before it is written out. */
-const HREF_SHARE = 1 / 4;
+/** Of a message, what an address behind words may take up before it is written out. */
+const HREF_SHARE = 3 / 4;
+
+const A_WORD: Omit<Block, "runs"> = { kind: "text", gap: 1, isQuote: false, language: "" };
 
 /** What an agent writes (Markdown), in the platform's form, cut into messages where it makes sense. */
 export function partsFor(text: string, { kind, maxLength }: Form): readonly Part[] {
   const dialect = DIALECTS[kind];
-  const habits = { bullet: dialect.bullet, heading: dialect.heading, longestHref: Math.floor(maxLength * HREF_SHARE) };
+  const habits: Habits = {
+    bullet: dialect.bullet,
+    heading: dialect.heading,
+    fitsBehind: (href) => costIn(dialect, { ...A_WORD, runs: [{ text: "a", link: { href } }] }) <= maxLength * HREF_SHARE,
+  };
   const messages = pack(readBlocks(text, habits), maxLength, (block) => costIn(dialect, block));
   return messages.map((blocks) => ({ text: writeMessage(dialect, blocks), plain: writeMessage(DIALECTS.plain, blocks) }));
 }
@@ -40,9 +46,9 @@ function pack(blocks: readonly Block[], room: number, costOf: (block: Block) => 
     used += cost + (current.length > 0 ? gapOf(block) : 0);
     current.push(block);
   };
-  const close = (): void => {
-    // A heading belongs to what follows.
-    const last = current.length > 1 && current.at(-1)?.kind === "heading" ? current.pop() : undefined;
+  const close = (isBetweenBlocks: boolean): void => {
+    // A heading belongs to what follows; the beginning of a long one does not follow itself.
+    const last = isBetweenBlocks && current.length > 1 && current.at(-1)?.kind === "heading" ? current.pop() : undefined;
     messages.push(current);
     current = [];
     used = 0;
@@ -58,14 +64,14 @@ function pack(blocks: readonly Block[], room: number, costOf: (block: Block) => 
         break;
       }
       if (current.length > 0 && (cost <= room || left < room * WORTH_BEGINNING)) {
-        close();
+        close(true);
         continue;
       }
       const { head, tail } = cutBlock(rest, left, current.length === 0, costOf);
       if (head && isVisible(textOf(head))) {
         add(head, costOf(head));
-        close();
-      } else if (tail === rest) close();
+        close(false);
+      } else if (tail === rest) close(true);
       rest = tail && isVisible(textOf(tail)) ? tail : null;
     }
   }

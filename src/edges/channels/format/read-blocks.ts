@@ -61,7 +61,7 @@ function readOne(token: Token, inside: Inside): Block[] {
     case "paragraph":
     case "text": {
       const { tokens = [{ type: "text", raw: token.raw, text: token.raw }] } = token as Tokens.Paragraph;
-      return [paragraph(readInline(tokens, habits.longestHref))];
+      return [paragraph(readInline(tokens, habits))];
     }
     default:
       // Pages of others and lists of addresses: what they say is not hidden.
@@ -80,7 +80,7 @@ function codeOf({ text, lang }: Tokens.Code): Block {
 
 function headingOf({ tokens, depth }: Tokens.Heading, { isQuote, habits }: Inside): Block {
   const mark = habits.heading(depth);
-  const runs = readInline(tokens, habits.longestHref, mark === null ? { bold: true } : {}).map((run) => ({
+  const runs = readInline(tokens, habits, mark === null ? { bold: true } : {}).map((run) => ({
     ...run,
     text: run.text.replaceAll("\n", " "),
   }));

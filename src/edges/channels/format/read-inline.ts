@@ -1,15 +1,15 @@
 import type { Token, Tokens } from "marked";
-import type { Link, Run } from "./blocks.ts";
+import type { Habits, Link, Run } from "./blocks.ts";
 
 type Dress = Omit<Run, "text">;
 
 /** The runs of a paragraph, in their order. */
-export function readInline(tokens: readonly Token[], longestHref: number, dress: Dress = {}): Run[] {
+export function readInline(tokens: readonly Token[], habits: Habits, dress: Dress = {}): Run[] {
   return tokens.flatMap((token, index) => {
-    const read = readOne(token, longestHref, dress);
+    const read = readOne(token, habits, dress);
     if (!isInWord(token, tokens[index - 1], tokens[index + 1])) return read;
     const mark = { ...dress, text: token.type === "strong" ? "**" : "*" };
-    return [mark, ...readInline((token as Tokens.Em).tokens, longestHref, dress), mark];
+    return [mark, ...readInline((token as Tokens.Em).tokens, habits, dress), mark];
   });
 }
 
@@ -19,8 +19,8 @@ function isInWord(token: Token, before: Token | undefined, after: Token | undefi
   return /[\p{L}\p{N}]$/u.test(before?.raw ?? "") && /^[\p{L}\p{N}]/u.test(after?.raw ?? "");
 }
 
-function readOne(token: Token, longestHref: number, dress: Dress): Run[] {
-  const inside = (more: Dress): Run[] => readInline((token as Tokens.Generic).tokens ?? [], longestHref, { ...dress, ...more });
+function readOne(token: Token, habits: Habits, dress: Dress): Run[] {
+  const inside = (more: Dress): Run[] => readInline((token as Tokens.Generic).tokens ?? [], habits, { ...dress, ...more });
   switch (token.type) {
     case "strong":
       return inside({ bold: true });
@@ -38,7 +38,7 @@ function readOne(token: Token, longestHref: number, dress: Dress): Run[] {
       return [{ ...dress, text: (token as Tokens.Escape).text }];
     case "link":
     case "image":
-      return readLink(token as Tokens.Link | Tokens.Image, longestHref, dress);
+      return readLink(token as Tokens.Link | Tokens.Image, habits, dress);
     case "checkbox":
       return [];
     default: {
@@ -48,25 +48,25 @@ function readOne(token: Token, longestHref: number, dress: Dress): Run[] {
   }
 }
 
-function readLink(token: Tokens.Link | Tokens.Image, longestHref: number, dress: Dress): Run[] {
+function readLink(token: Tokens.Link | Tokens.Image, habits: Habits, dress: Dress): Run[] {
   const href = decoded(token.href);
   const named =
     token.type === "image"
       ? [{ ...dress, text: decoded(token.text).trim() || "image" }]
-      : readInline(token.tokens, longestHref, dress).filter(({ text }) => text !== "");
+      : readInline(token.tokens, habits, dress).filter(({ text }) => text !== "");
   const words = named.length > 0 ? named : [{ ...dress, text: href }];
   const shown = words.map(({ text }) => text).join("");
   // A link inside a link is no link; and what a chat cannot open, or what would not fit, is better read than hidden.
   if (dress.link) return words;
   const isBare = href === shown || href === `mailto:${shown}` || href === `http://${shown}`;
-  if (!isBare && !isOpened(href, longestHref)) return [...words, { ...dress, text: ` (${href})` }];
+  const isShort = habits.fitsBehind(href);
+  if (isBare && !isShort) return [{ ...dress, text: shown, whole: true }];
+  if (!isBare && !(isShort && OPENED.test(href))) return [...words, { ...dress, text: " " }, { ...dress, text: `(${href})`, whole: true }];
   const link: Link = { href: isBare ? shown : href };
   return words.map((run) => ({ ...run, link }));
 }
 
-function isOpened(href: string, longest: number): boolean {
-  return href.length <= longest && /^(?:https?:\/\/[^\s/]|mailto:|tel:)/i.test(href);
-}
+const OPENED = /^(?:https?:\/\/[^\s/]|mailto:|tel:)/i;
 
 const NAMED: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
 

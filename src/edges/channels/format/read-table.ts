@@ -7,7 +7,7 @@ const MAX_WIDTH = 72;
 
 /** No chat has tables: a narrow one is set in columns of even width, a wide one row by row. */
 export function readTable({ header, rows, align }: Tokens.Table, habits: Habits): Block[] {
-  const cell = ({ tokens }: Tokens.TableCell): Run[] => readInline(tokens, habits.longestHref);
+  const cell = ({ tokens }: Tokens.TableCell): Run[] => readInline(tokens, habits);
   const words = (runs: readonly Run[]): string =>
     runs
       .map(({ text, link }, index) => (link && link.href !== text && runs[index + 1]?.link !== link ? `${text} (${link.href})` : text))
