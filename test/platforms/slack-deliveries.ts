@@ -86,6 +86,11 @@ export class SocketDeliveries implements Deliveries {
     }
   }
 
+  /** Something that is no envelope. */
+  sendRaw(frame: string): void {
+    for (const { socket } of this.#connections) socket.send(frame);
+  }
+
   /** The network goes away without a word. */
   cut(): void {
     for (const { socket } of this.#connections) socket.terminate();

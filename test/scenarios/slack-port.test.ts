@@ -173,6 +173,20 @@ test("a message is read as people read it: names, links, what is passed on, file
   expect(slack.api.asked.filter(({ method }) => method === "users.info")).toHaveLength(2);
 });
 
+test("what is no envelope is passed over; who names a thousand people makes nobody ask a thousand times", async () => {
+  const { slack, channel } = await opened();
+  const { heard, states } = listening(channel);
+  await expect.poll(() => states, SOON).toEqual(["connected"]);
+  for (const frame of ["null", "7", "{", "[]", '"disconnect"', '{"type":"events_api"}', '{"type":"events_api","payload":{}}'])
+    slack.sockets.sendRaw(frame);
+  const crowd = Array.from({ length: 1_000 }, (_, index) => `<@U${index}>`).join(" ");
+  slack.raise({ type: "message", channel: "C1", channel_type: "channel", user: "7", ts: "1700000000.000001", text: `all of ${crowd}` });
+  await expect.poll(() => heard.length, SOON).toBe(1);
+  expect(heard[0]?.text).toMatch(/^all of @U0 .* @U999$/);
+  expect(slack.api.asked.filter(({ method }) => method === "users.info").length).toBeLessThanOrEqual(20);
+  expect(states).toEqual(["connected"]);
+});
+
 test("nothing is acknowledged that was not committed, and nothing overtakes it", async () => {
   const { slack, channel } = await opened({ ackMs: 60_000 });
   let isBroken = true;

@@ -76,16 +76,17 @@ export class SlackConnection extends SocketModeClient {
   /** The client would leave at once; but what comes before there is another connection would have to wait. */
   protected override async onWebSocketMessage(data: string | ArrayBuffer, isBinary: boolean): Promise<void> {
     const reason = typeof data === "string" ? reasonToLeave(data) : undefined;
-    if (reason === undefined) return super.onWebSocketMessage(data, isBinary);
-    this.#end({ kind: "told", reason });
+    if (reason !== undefined) return this.#end({ kind: "told", reason });
+    // The client falls over what is not quite an envelope, and nobody waits for it here.
+    await super.onWebSocketMessage(data, isBinary).catch(() => {});
   }
 }
 
 function reasonToLeave(frame: string): string | undefined {
   if (!frame.includes('"disconnect"')) return undefined;
   try {
-    const { type, reason } = JSON.parse(frame) as { type?: unknown; reason?: unknown };
-    return type === "disconnect" ? String(reason) : undefined;
+    const told = JSON.parse(frame) as { type?: unknown; reason?: unknown } | null;
+    return told?.type === "disconnect" ? String(told.reason) : undefined;
   } catch {
     return undefined;
   }

@@ -47,6 +47,8 @@ export interface Surroundings {
 /** Kinds of messages in which a person says something; all others tell what happened to messages and members. */
 const SAID = new Set(["file_share", "thread_broadcast", "me_message"]);
 const SLACKBOT = "USLACKBOT";
+/** Of those who are named in a message, so many are asked about: Slack allows some dozens a minute, for everybody together. */
+const MAX_ASKED = 20;
 
 /**
  * A post of the Events API as a message; null: nobody has said anything to anybody.
@@ -62,7 +64,7 @@ export async function messageIn(payload: unknown, { self, nameOf, isOurThread }:
   const { channel, user, ts, text, thread_ts: thread } = said;
   const isPrivate = said.channel_type === "im" || channel.startsWith("D");
   const mentioned = mentionedIn(text ?? "");
-  const people = [...new Set([user, ...mentioned.filter((id) => id !== self.id)])];
+  const people = [...new Set([user, ...mentioned.filter((id) => id !== self.id)])].slice(0, MAX_ASKED);
   const names = new Map(await Promise.all(people.map(async (id) => [id, await nameOf(id)] as const)));
   const nameIn = (id: string): string | null => names.get(id) ?? null;
   const files = (said.files ?? []).flatMap(fileOf);

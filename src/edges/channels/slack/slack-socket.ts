@@ -38,16 +38,16 @@ export async function listenBySocket(parts: SocketParts, inbound: Inbound, signa
     await connection.close();
     open.delete(connection);
   };
-  const aborted = new Promise<"aborted">((resolve) => {
-    if (signal.aborted) resolve("aborted");
-    signal.addEventListener("abort", () => resolve("aborted"), { once: true });
-  });
+  const aborted = Promise.withResolvers<"aborted">();
+  const abort = (): void => aborted.resolve("aborted");
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
   try {
     let connection = await connect();
     for (;;) {
       inbound.connected(name);
       const since = clock.now();
-      const ending = await Promise.race([connection.ending, desk.failed, aborted]);
+      const ending = await Promise.race([connection.ending, desk.failed, aborted.promise]);
       if (ending === "aborted") return;
       refuseToGoOn(ending, clock.now() - since);
       const old = connection;
@@ -55,6 +55,7 @@ export async function listenBySocket(parts: SocketParts, inbound: Inbound, signa
       void leave(old);
     }
   } finally {
+    signal.removeEventListener("abort", abort);
     await Promise.all([...open].map((connection) => connection.close()));
   }
 }
