@@ -11,6 +11,8 @@ export interface Books {
   /** Nobody knew whether a part had arrived. */
   readonly unclear: readonly string[];
   readonly abandoned: readonly string[];
+  /** Every attempt to answer it was killed. */
+  readonly failed: readonly string[];
 }
 
 /** Of a long answer: more than one message can hold. */
@@ -33,10 +35,21 @@ export function checkChannels(
   books: Books,
 ): { readonly problems: string[]; readonly counts: Record<string, number>; readonly missing: number } {
   const problems: string[] = [];
-  const counts = { answered: 0, "refused, with a reason": 0, "shown twice, as recorded": 0, "given up, as recorded": 0 };
+  const counts = {
+    answered: 0,
+    "refused, with a reason": 0,
+    "shown twice, as recorded": 0,
+    "given up, as recorded": 0,
+    "failed, and told so": 0,
+  };
   let missing = 0;
   const refused = new Set(books.refused);
   const abandoned = new Set(books.abandoned);
+  const failed = new Set(books.failed);
+  const excuses = Map.groupBy(
+    shown.filter(({ text }) => text.startsWith("I could not answer this")),
+    ({ chat }) => chat,
+  );
   const unclear = Map.groupBy(books.unclear, (word) => word);
   const lines = shown.flatMap(({ chat, text }) => text.split("\n").map((line) => ({ chat, line: line.trim() })));
   const byLine = Map.groupBy(lines, ({ line }) => line);
@@ -52,6 +65,7 @@ export function checkChannels(
     }
     if (times.some(({ length }) => length === 0)) {
       if (abandoned.has(word)) counts["given up, as recorded"]++;
+      else if (failed.has(word) && excuses.get(chat)?.shift()) counts["failed, and told so"]++;
       else {
         missing++;
         problems.push(`${word} in chat ${chat} was not answered${most > 0 ? " whole" : ""}`);

@@ -24,7 +24,7 @@ test("the check of the channels finds what is lost, repeated, out of order, or i
   ];
   const shown = (...texts: [string, string][]) =>
     texts.map(([chat, text]) => ({ chat, text, id: "", topic: null, raw: text, answers: null, file: null, edits: 0 }));
-  const none = { refused: [], unclear: [], abandoned: [] };
+  const none = { refused: [], unclear: [], abandoned: [], failed: [] };
   const all = (...order: [string, string][]) => shown(...order.map(([chat, word]): [string, string] => [chat, `${word} is heard.`]));
   expect(checkChannels(said, all(["1", "w1"], ["2", "w3"], ["1", "w2"]), none).problems).toEqual([]);
   expect(checkChannels(said, all(["1", "w1"], ["2", "w3"]), { ...none, refused: ["w2"] }).problems).toEqual([]);
