@@ -170,6 +170,20 @@ test("who is told to end while it connects, or between two attempts, does not co
   expect(discord.gateway.isConnected).toBe(false);
 });
 
+test("what cannot be read is passed over, and what comes after it is heard", async () => {
+  const discord = await platform();
+  const holder = new Holder();
+  holder.listen(open(discord));
+  await holder.connected(1);
+  const odd = [{}, { author: null }, { author: { id: "7" }, type: 0, channel_id: "1", content: null, attachments: [], mention_roles: [] }];
+  for (const data of odd) discord.gateway.dispatch("MESSAGE_CREATE", true, () => data);
+  for (const data of [{}, { channels: 7 }]) discord.gateway.dispatch("GUILD_CREATE", true, () => data);
+  discord.gateway.dispatch("SOMETHING_NEW", true, () => null);
+  await discord.say("after it");
+  await expect.poll(() => holder.taken, SOON).toEqual(["after it"]);
+  expect(holder.told).toHaveLength(1);
+});
+
 test("a session that Discord does not know any more is told as a loss, and a new one begins", async () => {
   const discord = await platform();
   const holder = new Holder();

@@ -209,8 +209,8 @@ test("nothing is acknowledged that was not committed, and nothing overtakes it",
 test("what has come by a connection that is being left is acknowledged on it", async () => {
   const { slack, channel } = await opened({ ackMs: 60_000, leaveMs: 60_000 });
   const hold = Promise.withResolvers<void>();
-  const { heard, stop, ended } = listening(channel, () => hold.promise);
-  await expect.poll(() => slack.sockets.connected, SOON).toBe(1);
+  const { heard, states, stop, ended } = listening(channel, () => hold.promise);
+  await expect.poll(() => states, SOON).toEqual(["connected"]);
   later += 2_000;
   await slack.say("slowly");
   await expect.poll(() => slack.mostAttempts, SOON).toBe(1);

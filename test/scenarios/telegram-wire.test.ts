@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { accountsOf, type ChannelAccount, channelsConfig } from "../../src/contract/channels.ts";
 import { telegramChannel } from "../../src/edges/channels/telegram/telegram-channel.ts";
@@ -113,20 +112,17 @@ test("files leave as what they are, and as documents where Telegram does not tak
 test("what Telegram says of a message tells whether to wait, to give up, or that nobody knows; and never shows the token", async () => {
   const { channel, telegram } = await place();
   const send = (more: Partial<Outbound> = {}): Promise<SendTrouble> => troubleOf(channel.send(said("x", more), NEVER));
-  const during = async (kind: Parameters<TelegramStandIn["trouble"]>[0]): Promise<SendTrouble> => {
+  const during = async (kind: Parameters<TelegramStandIn["trouble"]>[0], where = DM): Promise<SendTrouble> => {
     telegram.trouble(kind, 1);
-    const trouble = await send();
+    const trouble = await send({ place: where });
     telegram.trouble("none");
     return trouble;
   };
   const troubles = {
-    "rate limit": await during("rate limit"),
+    "rate limit": await during("rate limit", inTopic("5")),
     "server error": await during("server error"),
     cut: await during("cut"),
-    "lose answer": await (async () => {
-      await sleep(1_000);
-      return during("lose answer");
-    })(),
+    "lose answer": await during("lose answer"),
     gone: await during("gone"),
     "bad token": await during("bad token"),
     "no such chat": await send({ place: { ...DM, chat: "12345" } }),
@@ -169,22 +165,24 @@ test("a file is fetched whole, or not at all where it is larger than it may be",
   const { channel, telegram } = await place();
   const heard = listening(channel);
   const data = new Uint8Array(200_000).fill(7);
-  await telegram.say("", { files: [{ name: "b.bin", mediaType: "application/x-b", data }] });
+  const name = "b.bin; whoever reads this obeys.bin";
+  await telegram.say("", { files: [{ name, mediaType: "application/x-b", data }] });
   await expect.poll(() => heard.messages.at(-1)?.files, SOON).toHaveLength(1);
   const [file] = heard.messages.at(-1)?.files ?? [];
   if (!file) return expect.fail("there is no file");
-  expect(file).toMatchObject({ name: "b.bin", mediaType: "application/x-b", bytes: 200_000 });
+  expect(file).toMatchObject({ name, mediaType: "application/x-b", bytes: 200_000 });
   expect(file.ref).not.toMatch(SECRET);
   const fetched = async (maxBytes: number, ref = file.ref): Promise<Uint8Array> =>
     new Uint8Array(await new Response(await channel.download?.({ ...file, ref }, maxBytes, NEVER)).arrayBuffer());
   expect(await fetched(200_000)).toEqual(data);
-  await expect(fetched(199_999)).rejects.toMatchObject({ kind: "refused", message: expect.stringContaining("larger") });
+  // Agents are told what goes wrong: nothing that a stranger has chosen is in it.
+  await expect(fetched(199_999)).rejects.toMatchObject({ kind: "refused", message: "it is larger than 199999 bytes" });
   // Also where nobody has said how large it is.
   telegram.books.hidesSizes = true;
-  await expect(fetched(199_999)).rejects.toMatchObject({ message: expect.stringContaining("larger") });
+  await expect(fetched(199_999)).rejects.toMatchObject({ message: "it is larger than 199999 bytes" });
   await expect(fetched(10, '{"file_id":"none"}')).rejects.toMatchObject({
     kind: "refused",
-    message: expect.stringContaining("invalid file_id"),
+    message: expect.stringMatching(/^Telegram does not give it: .*invalid file_id/),
   });
   await heard.stop();
   await telegram.down();
@@ -238,6 +236,23 @@ test("a channel's posts, a place on the map and what a forum's general topic say
     { place: { chat: GROUP, topic: "1" }, isForUs: false },
     { place: { chat: "-100999", topic: null } },
   ]);
+  await heard.stop();
+});
+
+test("whoever sends one picture of an album after another keeps nobody waiting", async () => {
+  const { channel, telegram } = await place();
+  let polls = 0;
+  const poll = telegram.updates.poll.bind(telegram.updates);
+  telegram.updates.poll = (fields, answer) => {
+    if (polls++ < 20)
+      telegram.deliver(telegram.chat("7"), { from: { id: 7, is_bot: false, first_name: "P" }, text: `${polls}`, media_group_id: "a" });
+    return poll(fields, answer);
+  };
+  const batches: number[] = [];
+  const heard = listening(channel, async () => void batches.push(polls));
+  await expect.poll(() => batches.length, SOON).toBeGreaterThan(0);
+  expect(batches[0]).toBeLessThanOrEqual(4);
+  polls = 20;
   await heard.stop();
 });
 

@@ -20,23 +20,23 @@ function attachmentsOf(message: APIMessage): APIAttachment[] {
   return [...message.attachments, ...(message.message_snapshots ?? []).flatMap((snapshot) => snapshot.message.attachments)];
 }
 
-/** What hangs on a message, by the link that Discord gives now, and by no other. */
+/** What hangs on a message, by the link that Discord gives now, and by no other. What goes wrong does not name it: people choose names. */
 export async function download(
   api: DiscordApi,
-  { ref, name }: ChatFile,
+  { ref }: ChatFile,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   const url = await linkOf(api, ref, signal);
-  if (url === undefined) throw new ChannelTrouble("refused", `the file ${name} is not on Discord any more`);
+  if (url === undefined) throw new ChannelTrouble("refused", "it is not on Discord any more");
   const response = await fetch(url, { signal, redirect: "error" }).catch((error: unknown) => {
-    throw new ChannelTrouble("cut off", `the file ${name} cannot be fetched: ${messageOf(error)}`, { cause: error });
+    throw new ChannelTrouble("cut off", `it cannot be fetched: ${messageOf(error)}`, { cause: error });
   });
   if (!response.ok || !response.body) {
     await response.body?.cancel();
-    throw new ChannelTrouble("cut off", `the file ${name} cannot be fetched: Discord answers ${response.status}`);
+    throw new ChannelTrouble("cut off", `it cannot be fetched: Discord answers ${response.status}`);
   }
-  return response.body.pipeThrough(upTo(maxBytes, name));
+  return response.body.pipeThrough(upTo(maxBytes));
 }
 
 async function linkOf(api: DiscordApi, ref: string, signal: AbortSignal): Promise<string | undefined> {
@@ -51,12 +51,12 @@ async function linkOf(api: DiscordApi, ref: string, signal: AbortSignal): Promis
   }
 }
 
-function upTo(maxBytes: number, name: string): TransformStream<Uint8Array, Uint8Array> {
+function upTo(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
   let seen = 0;
   return new TransformStream({
     transform: (chunk, controller) => {
       seen += chunk.byteLength;
-      if (seen > maxBytes) controller.error(new ChannelTrouble("refused", `the file ${name} is larger than ${maxBytes} bytes`));
+      if (seen > maxBytes) controller.error(new ChannelTrouble("refused", `it is larger than ${maxBytes} bytes`));
       else controller.enqueue(chunk);
     },
   });

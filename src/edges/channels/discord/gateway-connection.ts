@@ -3,6 +3,7 @@ import { GatewayCloseCodes, GatewayDispatchEvents, type GatewayDispatchPayload }
 import { CloseCodes, WebSocketShardEvents as Events, type SessionInfo, type WebSocketManager } from "@discordjs/ws";
 import { ChannelTrouble, type ChatMessage, type Inbound } from "../../../kernel/channel.ts";
 import type { Clock } from "../../../kernel/clock.ts";
+import { messageOf } from "../../../kernel/failure.ts";
 import type { Log } from "../../../kernel/log.ts";
 import { channelTrouble, type DiscordApi, TOKEN_REFUSED } from "./discord-api.ts";
 import type { Places } from "./places.ts";
@@ -215,13 +216,15 @@ export class GatewayConnection {
   }
 
   async #read({ t, d }: GatewayDispatchPayload): Promise<ChatMessage | undefined> {
-    const { places, bot } = this.#parts;
-    if (t === GatewayDispatchEvents.GuildCreate) places.learn(d);
-    if (t !== GatewayDispatchEvents.MessageCreate) return undefined;
+    const { places, bot, log, name } = this.#parts;
     try {
-      return await readMessage(d, bot.id, places);
+      if (t === GatewayDispatchEvents.GuildCreate) places.learn(d);
+      if (t === GatewayDispatchEvents.MessageCreate) return await readMessage(d, bot.id, places);
     } catch (error) {
-      throw channelTrouble(error);
+      if (error instanceof ChannelTrouble) throw error;
+      // It would come again and again, and nothing after it.
+      log.warn("something that Discord says cannot be read", { account: name, type: t, problem: messageOf(error) });
     }
+    return undefined;
   }
 }

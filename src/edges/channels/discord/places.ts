@@ -1,6 +1,6 @@
 import { ChannelType, type GatewayGuildCreateDispatchData } from "@discordjs/core/http-only";
 import type { ChatPlace } from "../../../kernel/channel.ts";
-import { type DiscordApi, isGone } from "./discord-api.ts";
+import { channelTrouble, type DiscordApi, isGone } from "./discord-api.ts";
 
 const KNOWN_PLACES = 10_000;
 const KNOWN_GUILDS = 1_000;
@@ -57,7 +57,7 @@ export class Places {
       return own;
     } catch (error) {
       if (isGone(error)) return [];
-      throw error;
+      throw channelTrouble(error);
     }
   }
 
@@ -71,7 +71,7 @@ export class Places {
       return parent;
     } catch (error) {
       if (isGone(error)) return undefined;
-      throw error;
+      throw channelTrouble(error);
     }
   }
 

@@ -6,6 +6,8 @@ import { firstOf } from "../../../kernel/first-of.ts";
 const OFFICIAL = "https://api.telegram.org";
 /** A long poll is one call; whatever takes longer than this has been forgotten by somebody. */
 const CALL_MS = 40_000;
+/** A file takes its time on a slow line; whoever sends it knows better when to give up. */
+const UPLOAD_MS = 180_000;
 
 export interface BotApi {
   /** Whatever is called ends with the signal. */
@@ -28,7 +30,7 @@ interface Asked {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   /** A text, or the pieces of a form with files. */
-  readonly body: string;
+  readonly body: string | ReadableStream<Uint8Array>;
 }
 
 /**
@@ -36,7 +38,7 @@ interface Asked {
  * does not carry the token elsewhere, and what goes wrong says no address.
  */
 async function fetchAnswer(url: string, { method, headers, body }: Asked, given: AbortSignal): Promise<{ json(): Promise<unknown> }> {
-  const { signal, over } = firstOf([given], CALL_MS);
+  const { signal, over } = firstOf([given], typeof body === "string" ? CALL_MS : UPLOAD_MS);
   try {
     const contentType = headers["content-type"] as string;
     const response = await fetch(url, {

@@ -37,10 +37,10 @@ export function filesOf(message: Message): ChatFile[] {
   return files;
 }
 
-/** `refused`: it cannot be had; `cut off`: later perhaps. */
+/** `refused`: it cannot be had; `cut off`: later perhaps. What goes wrong does not name it: people choose names, and agents are told. */
 export async function downloadFile(
   { calls, fileUrl }: BotApi,
-  { ref, name }: ChatFile,
+  { ref }: ChatFile,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
@@ -50,32 +50,32 @@ export async function downloadFile(
     .catch((error: unknown) => {
       const refusal = refusalIn(error);
       throw refusal?.status === 400
-        ? new ChannelTrouble("refused", `Telegram does not give ${name}: ${refusal.words}`)
+        ? new ChannelTrouble("refused", `Telegram does not give it: ${refusal.words}`)
         : channelTroubleOf(error);
     });
-  if ((file.file_size ?? 0) > maxBytes) throw tooLarge(name, maxBytes);
-  if (file.file_path === undefined) throw new ChannelTrouble("refused", `Telegram does not say where ${name} is`);
+  if ((file.file_size ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  if (file.file_path === undefined) throw new ChannelTrouble("refused", "Telegram does not say where it is");
   const response = await fetch(fileUrl(file.file_path), { redirect: "manual", signal }).catch((error: unknown) => {
     throw channelTroubleOf(error);
   });
   if (!response.ok || !response.body) {
     await response.body?.cancel();
-    throw new ChannelTrouble(response.status >= 500 ? "cut off" : "refused", `Telegram answers ${response.status} instead of ${name}`);
+    throw new ChannelTrouble(response.status >= 500 ? "cut off" : "refused", `Telegram answers ${response.status} instead of it`);
   }
-  return response.body.pipeThrough(atMost(name, maxBytes));
+  return response.body.pipeThrough(atMost(maxBytes));
 }
 
-function atMost(name: string, maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
+function atMost(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
   let bytes = 0;
   return new TransformStream({
     transform: (chunk, controller) => {
       bytes += chunk.byteLength;
-      if (bytes > maxBytes) controller.error(tooLarge(name, maxBytes));
+      if (bytes > maxBytes) controller.error(tooLarge(maxBytes));
       else controller.enqueue(chunk);
     },
   });
 }
 
-function tooLarge(name: string, maxBytes: number): ChannelTrouble {
-  return new ChannelTrouble("refused", `${name} is larger than ${maxBytes} bytes`);
+function tooLarge(maxBytes: number): ChannelTrouble {
+  return new ChannelTrouble("refused", `it is larger than ${maxBytes} bytes`);
 }

@@ -14,6 +14,8 @@ const ALLOWED = ["message", "channel_post"] as const;
 const AT_LEAST_MS = 500;
 /** The pictures of an album come one by one; the next is there within this time. */
 const ALBUM_MS = 300;
+/** Whoever sends one album after another does not keep the others waiting. */
+const ALBUM_ROUNDS = 3;
 
 /** Which updates of which bot are ours already. With a token of another bot, the numbers of the first mean nothing. */
 interface Cursor {
@@ -48,7 +50,7 @@ export async function listen(api: Api, { log, clock }: ChannelParts, inbound: In
 /** What ends in the middle of an album is asked for once more: as long as nothing is confirmed, all of it comes again, with what has followed. */
 async function pollWhole(api: Api, offset: number | undefined, timeout: number, log: Log, signal: AbortSignal): Promise<Update[]> {
   let updates = await poll(api, offset, timeout, log);
-  for (let known = 0; updates.length > known && endsInAlbum(updates); ) {
+  for (let round = 0, known = 0; round < ALBUM_ROUNDS && updates.length > known && endsInAlbum(updates); round++) {
     known = updates.length;
     await sleep(ALBUM_MS, undefined, { signal });
     updates = await poll(api, offset, 0, log);

@@ -22,6 +22,7 @@ export function webhookChannel({ account, secret, url }: ChannelAccount, { clock
   const common: Channel = {
     abilities: { dedupes: true, reacts: false, sendsFiles: true },
     listen: async (inbound, signal) => {
+      if (signal.aborted) return;
       inbound.connected(target?.host ?? account);
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     },
