@@ -24,6 +24,7 @@ import { AgentRegistry } from "../src/records/agents/registry.ts";
 import { revisionWithoutFile } from "../src/records/agents/revision.ts";
 import { readRun } from "../src/records/sessions/runs.ts";
 import { openStore, type Store } from "../src/store/store.ts";
+import type { WorkQueue } from "../src/store/work-queue.ts";
 import { admitMessage } from "./admit-message.ts";
 import { taskParts } from "./task-parts.ts";
 import { turnParts } from "./turn-parts.ts";
@@ -63,11 +64,15 @@ function dispatcher(model: Model, options: { limit?: number; leaseMs?: number; t
   return withHandlers({ [TURN_WORK]: turn }, options);
 }
 
-function withHandlers(handlers: Record<string, Handler>, options: { limit?: number; leaseMs?: number } = {}): Dispatcher {
+function withHandlers(
+  handlers: Record<string, Handler>,
+  options: { limit?: number; leaseMs?: number; tenants?: number; queue?: WorkQueue } = {},
+): Dispatcher {
   return new Dispatcher({
-    queue: store.queue,
+    queue: options.queue ?? store.queue,
     owner: "test",
     handlers,
+    tenants: () => options.tenants ?? 1,
     log: quiet,
     limit: () => options.limit ?? 8,
     leaseMs: options.leaseMs ?? 60_000,
@@ -273,6 +278,71 @@ test("a place is kept only by a node that waits for work, within its limit, and 
   await vi.waitFor(async () => expect(await store.queue.counts()).toEqual({}));
   await node.stop(1_000);
   expect(node.keepPlace("a")).toBeNull();
+});
+
+/** A node that waits for work. */
+async function idle(node: Dispatcher): Promise<Dispatcher> {
+  node.start();
+  await vi.waitFor(() => {
+    const place = node.keepPlace("anybody");
+    expect(place).not.toBeNull();
+    place?.giveUp();
+  });
+  return node;
+}
+
+test("places that are kept count for whose they are: a crowd of messages leaves room for others", async () => {
+  const node = await idle(withHandlers({ [TURN_WORK]: async () => {} }, { limit: 8, tenants: 2 }));
+  const places = Array.from({ length: 8 }, () => node.keepPlace("a"));
+  expect(places.filter((place) => place !== null)).toHaveLength(6);
+  const other = node.keepPlace("b");
+  expect(other).not.toBeNull();
+  for (const place of [...places, other]) place?.giveUp();
+  await node.stop(1_000);
+});
+
+test("a place that is given up is taken at once by whoever waits for it", async () => {
+  const begun = vi.fn();
+  const node = await idle(
+    withHandlers(
+      {
+        [TURN_WORK]: async (item) => {
+          begun();
+          await store.queue.settleAll([item]);
+        },
+      },
+      { limit: 1 },
+    ),
+  );
+  const claims = vi.spyOn(store.queue, "wait");
+  const place = node.keepPlace("a");
+  await store.transact("add", (tx) => store.queue.enqueue(tx, { kind: TURN_WORK, payload: null }), "locked");
+  // It has looked, and there was no room.
+  await vi.waitFor(() => expect(claims).toHaveBeenCalled());
+  claims.mockRestore();
+  expect(begun).not.toHaveBeenCalled();
+  place?.giveUp();
+  await vi.waitFor(() => expect(begun).toHaveBeenCalled(), { timeout: 400, interval: 5 });
+  await node.stop(1_000);
+});
+
+test("a node that cannot look for work keeps no place, and one that is stopped lets go of what it has taken, if it can", async () => {
+  const waits = Promise.withResolvers<void>();
+  const queue: WorkQueue = Object.create(store.queue, {
+    version: { value: (topic?: "work" | "taken") => store.queue.version(topic) },
+    waitForTaken: { value: (seen: number, signal: AbortSignal) => store.queue.waitForTaken(seen, signal) },
+    claim: { value: async () => [] },
+    wait: { value: () => waits.promise },
+    handBack: { value: async () => Promise.reject(new Error("the store is closed")) },
+  });
+  const node = await idle(withHandlers({ [TURN_WORK]: async () => {} }, { queue }));
+  const place = node.keepPlace("a");
+  waits.reject(new Error("the store cannot be read"));
+  await vi.waitFor(() => expect(node.keepPlace("a")).toBeNull(), { timeout: 400, interval: 5 });
+  await node.stop(10).catch(() => {});
+  place?.begin({ id: 1, fence: 1, kind: TURN_WORK, payload: null, attempt: 1, maxAttempts: 5, tenant: "a" });
+  // What nobody catches would end the process.
+  await sleep(1);
 });
 
 test("upkeep turns dead letters into failed runs and seals what happened", async () => {

@@ -43,11 +43,11 @@ export class Dispatcher {
   readonly #running = new Map<number, Running>();
   readonly #stopping = new AbortController();
   #freed: () => void = () => {};
-  /** Places that are kept for work which is being added. */
-  #kept = 0;
+  /** Places that are kept for work which is being added, and whose it will be. */
+  readonly #kept = new Set<{ readonly tenant: string }>();
   /** There was nothing to claim at the last look, and nothing has been heard of since. */
   #isIdle = false;
-  /** Items that have ended here. */
+  /** Places that have become free. */
   #ended = 0;
   #loop: Promise<void> | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
@@ -85,16 +85,18 @@ export class Dispatcher {
     if (!this.#isIdle || this.#stopping.signal.aborted) return null;
     const { items, without } = this.#room();
     if (items === 0 || without.includes(tenant)) return null;
-    this.#kept++;
-    let isKept = true;
+    const place = { tenant };
+    this.#kept.add(place);
     const giveUp = (): void => {
-      if (isKept) this.#kept--;
-      isKept = false;
+      if (this.#kept.delete(place)) this.#free();
     };
     const begin = (item: ClaimedWork): void => {
-      giveUp();
-      // Stopped meanwhile: whoever is next finds it.
-      if (this.#stopping.signal.aborted) void this.#options.queue.handBack([item]);
+      this.#kept.delete(place);
+      // Stopped meanwhile: whoever is next finds it, at the latest when its lease has run out.
+      if (this.#stopping.signal.aborted)
+        this.#options.queue.handBack([item]).catch((error: unknown) => {
+          this.#options.log.warn("work could not be handed back", { id: item.id, code: asFailure(error).code });
+        });
       else this.#begin(item);
     };
     return { owner: this.#options.owner, ttlMs: this.#options.leaseMs, begin, giveUp };
@@ -148,11 +150,17 @@ export class Dispatcher {
 
   #room(): Room {
     const { limit, tenants } = this.#options;
-    return roomFor(limit() - this.#kept, this.#tenants(), (tenants?.() ?? 1) > 1);
+    return roomFor(limit(), this.#tenants(), (tenants?.() ?? 1) > 1);
   }
 
   *#tenants(): Generator<string | null> {
     for (const { item } of this.#running.values()) yield item.tenant;
+    for (const { tenant } of this.#kept) yield tenant;
+  }
+
+  #free(): void {
+    this.#ended++;
+    this.#freed();
   }
 
   #begin(item: ClaimedWork): void {
@@ -161,8 +169,7 @@ export class Dispatcher {
     this.#running.get(item.id)?.lost.abort();
     const finished = this.#handle(item, lost.signal).finally(() => {
       if (this.#running.get(item.id)?.item === item) this.#running.delete(item.id);
-      this.#ended++;
-      this.#freed();
+      this.#free();
     });
     this.#running.set(item.id, { item, lost, finished });
   }
@@ -187,9 +194,11 @@ export class Dispatcher {
     const { queue } = this.#options;
     if (!heldBack) {
       this.#isIdle = true;
-      await queue.wait(seen, this.#stopping.signal);
-      this.#isIdle = false;
-      return;
+      try {
+        return await queue.wait(seen, this.#stopping.signal);
+      } finally {
+        this.#isIdle = false;
+      }
     }
     const ended = new AbortController();
     this.#freed = () => ended.abort();
