@@ -16,6 +16,7 @@ import type { ScheduleParts } from "../acts/schedules/schedule-parts.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { asFailure } from "../kernel/failure.ts";
 import type { Log } from "../kernel/log.ts";
+import type { Redact } from "../kernel/redact.ts";
 import { BackgroundPrograms } from "../records/workspaces/sandbox/background.ts";
 import { Sandboxes } from "../records/workspaces/sandbox/sandboxes.ts";
 import { Workspaces } from "../records/workspaces/workspaces.ts";
@@ -26,6 +27,7 @@ export interface BuiltInParts extends CoordinationToolParts, MemoryParts {
   readonly log: Log;
   readonly schedules: ScheduleParts;
   readonly delegation: DelegationParts;
+  readonly redact: Redact;
 }
 
 export interface BuiltInTools {
@@ -55,14 +57,14 @@ export async function builtInTools(parts: BuiltInParts): Promise<BuiltInTools> {
     const touching = [
       ...fileTools(workspaces),
       ...runtimeTools({ workspaces, sandboxes, background }),
-      messageSendTool(parts.delegation.tasks, workspaces),
+      messageSendTool(parts.delegation.tasks, workspaces, parts.redact),
     ];
     const endOf = (gone: (agent: string) => boolean) => background.endOf(gone);
     return { tools: [...touching, ...others], spill: createSpill(workspaces), endOf, close: () => sandboxes.close() };
   } catch (error) {
     parts.log.warn("there are no tools for files and programs", { why: asFailure(error).message });
     return {
-      tools: [...others, messageSendTool(parts.delegation.tasks, undefined)],
+      tools: [...others, messageSendTool(parts.delegation.tasks, undefined, parts.redact)],
       spill: async () => null,
       endOf: async () => {},
       close: async () => {},

@@ -214,6 +214,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         newId,
         schedules,
         delegation: { tasks, models, seen: new Tasks(store, agents) },
+        redact: redaction.text,
       }),
     );
     return built;

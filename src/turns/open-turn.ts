@@ -86,8 +86,9 @@ function isFleeting({ fleeting }: ContextPart): boolean {
   return fleeting === true;
 }
 
+/** What comes over a channel says itself who speaks, by name where there is one. */
 function speakerIn(run: RunInput): string | null {
-  return run.request || run.task !== null ? null : speakerOf(run.address);
+  return run.request || run.task !== null || run.origin ? null : speakerOf(run.address);
 }
 
 /** A conversation that was brought along, cut where its user speaks. The last cut is what is to be answered. */

@@ -34,7 +34,7 @@ describe.each(PLACES)("message_send on %s", (_name, makePlace) => {
     store = await place.open({ reached: (point) => reached(point) });
     house = new ChannelHouse(store, CONFIG);
     const delivers = ({ platform }: { readonly platform: string }): boolean => platform === "plain";
-    house.tools = [messageSendTool({ store, newId, delivers, agents: house.agents }, await house.workspaces())];
+    house.tools = [messageSendTool({ store, newId, delivers, agents: house.agents }, await house.workspaces(), (text) => text)];
     mkdirSync(folder(), { recursive: true });
   });
   afterEach(async () => {

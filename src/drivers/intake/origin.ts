@@ -9,6 +9,7 @@ const MAX_EVENT_BYTES = 40;
 const MAX_NAME_BYTES = 150;
 const MAX_QUOTED = 4_000;
 const MAX_FILES = 20;
+const MAX_SHOWN_ID = 64;
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9.+-]{0,60}\/[a-z0-9][a-z0-9.+-]{0,60}$/i;
 /** A name of one or two words and nothing else: there is no room in it for telling a model what to do. */
 const HARMLESS_NAME = /^[\p{L}\p{M}\p{N}'._-]{1,24}( [\p{L}\p{M}\p{N}'._-]{1,24})?$/u;
@@ -40,7 +41,9 @@ export function wordsOf(platform: string, message: ChatMessage, origin: Origin):
 }
 
 function speakerOf(platform: string, { id, name }: ChatMessage["sender"]): string {
-  return name !== null && HARMLESS_NAME.test(name) ? `${name} (${platform}:${id})` : `${platform}:${id}`;
+  // On platforms of a program's own, ids may be anything as well.
+  const who = `${platform}:${id.replaceAll(/[^\p{L}\p{N}@._+-]/gu, "_").slice(0, MAX_SHOWN_ID)}`;
+  return name !== null && HARMLESS_NAME.test(name) ? `${name} (${who})` : who;
 }
 
 function shortened(text: string): string {

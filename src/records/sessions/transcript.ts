@@ -64,9 +64,9 @@ export async function readTranscript(
     from ${newest}`;
   if (!size || size.entries === 0) return [];
   const fits = size.entries <= limit && size.bytes <= READ_BYTES;
-  // A program that speaks with an agent as with a model is one, wherever it speaks.
+  // A program that speaks with an agent as with a model is one, wherever it speaks; what comes over a channel says itself who speaks.
   const rows = await reads.all<SaidRow>`select t.position, t.role, t.body, coalesce(r.merged_into, t.run_id) as turn,
-      case when r.request is null then r.address end as address
+      case when r.request is null and r.origin is null then r.address end as address
     from transcript as t left join runs as r on r.id = t.run_id
     where t.session_key = ${sessionKey} and t.position in (${fits ? sql`select position from ${newest}` : fitting(newest, limit)}) order by t.position`;
   return rows.map(({ position, role, body, turn, address }) => ({

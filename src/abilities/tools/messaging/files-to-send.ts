@@ -1,13 +1,19 @@
+import { setImmediate as othersTurn } from "node:timers/promises";
 import type { FileToSend } from "../../../acts/send-message.ts";
 import { Failure } from "../../../kernel/failure.ts";
+import type { Redact } from "../../../kernel/redact.ts";
 import type { Workspace } from "../../../records/workspaces/workspace.ts";
 import { imageType } from "../files/image-of.ts";
+import { labelsOf } from "../files/secret-files.ts";
 
 /** What platforms take, or most of them. */
 const MAX_FILE_BYTES = 20 * 1024 * 1024;
 /** All of them are in memory, and then in one transaction. */
 const MAX_BYTES = 50 * 1024 * 1024;
 const PART = 8 * 1024 * 1024;
+/** As much as is looked through at once; each look begins a little before the end of the last, where a secret may have been cut. */
+const LOOKED_AT = 512 * 1024;
+const OVERLAP = 16 * 1024;
 
 /** By the ending of the name, where the bytes do not say; players and viewers ask for no more. */
 const TYPES: Readonly<Record<string, string>> = {
@@ -39,6 +45,16 @@ export async function filesToSend(workspace: Workspace, paths: readonly string[]
     files.push({ name, mediaType: imageType(bytes) ?? TYPES[endingOf(name)] ?? "application/octet-stream", bytes });
   }
   return files;
+}
+
+/** By its name, by what keys look like, or since a secret of the config stands in it: a program of the agent may have written it there. */
+export async function holdsSecret({ name, bytes }: FileToSend, redact: Redact): Promise<boolean> {
+  for (let at = 0; at === 0 || at < bytes.length; at += LOOKED_AT) {
+    const words = Buffer.from(bytes.subarray(Math.max(0, at - OVERLAP), at + LOOKED_AT)).toString();
+    if (labelsOf(name, words).labels !== undefined || redact(words) !== words) return true;
+    await othersTurn();
+  }
+  return false;
 }
 
 async function wholeOf(workspace: Workspace, path: string, left: number): Promise<Uint8Array> {

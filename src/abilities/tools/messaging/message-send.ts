@@ -4,11 +4,11 @@ import type { Address } from "../../../deciders/routing/address.ts";
 import { sha256 } from "../../../kernel/canonical-json.ts";
 import { Failure } from "../../../kernel/failure.ts";
 import type { Label } from "../../../kernel/label.ts";
+import type { Redact } from "../../../kernel/redact.ts";
 import type { Workspaces } from "../../../records/workspaces/workspaces.ts";
-import { labelsOf } from "../files/secret-files.ts";
 import { workspaceOf } from "../files/workspace-of.ts";
 import { type CallContext, defineTool, type Tool } from "../tool.ts";
-import { filesToSend } from "./files-to-send.ts";
+import { filesToSend, holdsSecret } from "./files-to-send.ts";
 
 const MAX_CHARACTERS = 20_000;
 const MAX_FILES = 10;
@@ -36,8 +36,8 @@ interface Ready {
   readonly labels: readonly Label[];
 }
 
-/** `workspaces` undefined: files cannot be opened safely here. */
-export function messageSendTool(parts: MessageParts, workspaces: Workspaces | undefined): Tool {
+/** `workspaces` undefined: files cannot be opened safely here. `redact`: knows the secrets of the config, which programs of agents have. */
+export function messageSendTool(parts: MessageParts, workspaces: Workspaces | undefined, redact: Redact): Tool {
   const ready = new WeakMap<CallContext, Ready>();
   const readyFor = (context: CallContext): Ready => {
     const found = ready.get(context);
@@ -60,8 +60,8 @@ export function messageSendTool(parts: MessageParts, workspaces: Workspaces | un
       if (paths.length > 0 && !workspaces)
         throw new Failure("tool.unavailable", "files cannot be opened safely on this system, so that none can be sent");
       const files = workspaces ? await filesToSend(workspaceOf(workspaces, context), paths) : [];
-      const isSecret = files.some(({ bytes }, index) => labelsOf(paths[index] as string, wordsIn(bytes)).labels !== undefined);
-      const labels: readonly Label[] = isSecret ? ["secret"] : [];
+      let labels: readonly Label[] = [];
+      for (const file of files) if (await holdsSecret(file, redact)) labels = ["secret"];
       ready.set(context, { address, files, labels });
       return labels;
     },
@@ -77,9 +77,4 @@ export function messageSendTool(parts: MessageParts, workspaces: Workspaces | un
       return { output: { on_its_way_to: to, ...(names.length > 0 ? { files: names } : {}) }, labels, told: { to, files: names } };
     },
   });
-}
-
-/** As far as secrets are looked for. */
-function wordsIn(bytes: Uint8Array): string {
-  return Buffer.from(bytes.subarray(0, 1024 * 1024)).toString("latin1");
 }
