@@ -2,7 +2,9 @@ import { type ChannelView, DEFAULT_ACCOUNT } from "../contract/channels.ts";
 import { span } from "./spans.ts";
 import { harmless, oneLine } from "./terminal.ts";
 
-const PROBLEM_WIDTH = 80;
+const NAME_WIDTH = 80;
+/** The last of a row: what to do about it stands at its end. */
+const PROBLEM_WIDTH = 300;
 
 /** `telegram`, or `telegram/work`. */
 export function channelName({ platform, account }: Pick<ChannelView, "platform" | "account">): string {
@@ -18,7 +20,7 @@ export function channelRow(view: ChannelView, now: number = Date.now()): string[
     state,
     since === null ? "" : span(now - since),
     waiting === 0 ? "" : `${waiting} for ${span(oldestMs ?? 0)}`,
-    name === null ? "" : oneLine(name, PROBLEM_WIDTH),
+    name === null ? "" : oneLine(name, NAME_WIDTH),
     problem === null ? "" : oneLine(problem, PROBLEM_WIDTH),
   ];
 }

@@ -20,7 +20,7 @@ const shut = {
   platform: "shut",
   open: async (): Promise<Channel> => ({
     abilities: { dedupes: false, reacts: false, sendsFiles: false },
-    listen: () => Promise.reject(new ChannelTrouble("refused", "the token is \u001b[31mnot valid")),
+    listen: () => Promise.reject(new ChannelTrouble("refused", `the token is \u001b[31mnot valid: ${"x".repeat(100)} take another`)),
     partsOf: (text) => [{ text, plain: text }],
     send: () => Promise.reject(new Error("nobody should send here")),
   }),
@@ -61,7 +61,7 @@ test("every account of the config is shown with its state, in the API, by the co
   ]);
   const listed = await run("channel", "list");
   expect(listed.stdout).toMatch(/plain\/work +connected .*plain bot/);
-  expect(listed.stdout).toMatch(/shut +refused .*the token is \[31mnot valid/);
+  expect(listed.stdout).toMatch(/shut +refused .*the token is \[31mnot valid: x+ take another/);
   expect(listed.stdout).not.toContain("\u001b[31m");
   expect((await run("ps")).stdout).toMatch(/nobody does anything now\n\nchannel +state[\s\S]*shut +refused/);
   expect((await run("ps", "--json")).json).toMatchObject({ runs: [], channels: [{ platform: "plain" }, { platform: "shut" }] });
@@ -104,16 +104,16 @@ test("doctor says of every account what it lacks and how it is doing, with a dae
     ((await run("doctor", "--json")).json.checks as { id: string }[]).filter(({ id }) => id.startsWith("channel."));
   writeFileSync(
     join(home.path, "guildhall.yaml"),
-    `${CONFIG}  telegram: {}\n  slack: { accounts: { team: { token: some-token-value } } }\n`,
+    `${CONFIG}  telegram: {}\n  slack: { accounts: { team: { token: some-token-value } } }\n  telegramm: { token: some-token-value }\n`,
   );
-  await expect.poll(async () => (await readOnly.channels.list()).channels.length, SOON).toBe(4);
+  await expect.poll(async () => (await readOnly.channels.list()).channels[4]?.state, SOON).toBe("refused");
   await expect.poll(async () => (await readOnly.channels.list()).channels[1]?.state, SOON).toBe("refused");
   expect(await checks()).toMatchObject([
     { id: "channel.plain/work", severity: "ok", found: "connected as plain bot" },
     {
       id: "channel.shut",
       severity: "error",
-      found: expect.stringContaining("does not accept us"),
+      found: expect.stringContaining("it is refused: the token is"),
       fix: expect.stringContaining("channels.shut"),
     },
     {
@@ -123,6 +123,7 @@ test("doctor says of every account what it lacks and how it is doing, with a dae
       fix: expect.stringContaining("channels.telegram"),
     },
     { id: "channel.slack/team", severity: "warning", found: "it cannot connect without app_token or signing_secret" },
+    { id: "channel.telegramm", severity: "error", found: 'it is refused: there is no channel for the platform "telegramm"' },
   ]);
   await house.stop();
   const [plain, refused] = await checks();
@@ -135,5 +136,6 @@ test("doctor says of every account what it lacks and how it is doing, with a dae
     { platform: "shut", account: "default" },
     { platform: "telegram", account: "default" },
     { platform: "slack", account: "team" },
+    { platform: "telegramm", account: "default" },
   ]);
 });

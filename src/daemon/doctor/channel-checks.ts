@@ -37,8 +37,8 @@ function findingsOf(account: ChannelAccount, view: ChannelView | undefined): Fin
 }
 
 function stateFinding(id: string, place: string, { state, problem, name }: ChannelView): Finding {
-  const credentials = `Check the credentials under ${place}; what is saved is taken up within a second.`;
-  if (state === "refused") return broken(id, `the platform does not accept us: ${problem}`, credentials);
+  const credentials = `Check what stands under ${place}; what is saved is taken up within a second.`;
+  if (state === "refused") return broken(id, `it is refused: ${problem}`, credentials);
   if (state === "cut off")
     return warning(id, `it is cut off and tries again: ${problem}`, "Check the network, and `api_url` where you have set one.");
   if (problem !== null) return warning(id, `it is ${state}; when it was tried last: ${problem}`, credentials);

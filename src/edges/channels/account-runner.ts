@@ -152,7 +152,9 @@ export class AccountRunner {
       throw new ChannelTrouble("cut off", "the platform has ended the connection");
     } catch (error) {
       if (signal.aborted || isFailure(error, "fence.stale")) return 0;
-      const trouble = error instanceof ChannelTrouble ? error : new ChannelTrouble("cut off", messageOf(error), { cause: error });
+      // A name that no channel has is the operator's to correct: trying again does not help.
+      const kind = isFailure(error, "channel.unknown") ? "refused" : "cut off";
+      const trouble = error instanceof ChannelTrouble ? error : new ChannelTrouble(kind, messageOf(error), { cause: error });
       await this.#tell(fence, { state: trouble.kind, problem: trouble.message, name: null, node });
       if (trouble.afterMs !== null) return trouble.afterMs;
       return trouble.kind === "refused" ? REFUSED_MS : jitteredBackoff(attempt, random, BACKOFF_MS, BACKOFF_MAX_MS);
