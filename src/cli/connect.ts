@@ -47,8 +47,9 @@ export async function findRunning(options: GlobalOptions): Promise<ApiClient | u
   return health?.node === found.address.node ? client : undefined;
 }
 
+/** It ends with us, soon: whoever writes from a platform waits for a daemon that stays. */
 async function startPrivate(options: GlobalOptions): Promise<Connection> {
   const { startDaemon } = await import("../daemon/daemon.ts");
-  const daemon = await startDaemon({ ...options, host: "127.0.0.1", port: 0, logLevel: "error" });
+  const daemon = await startDaemon({ ...options, host: "127.0.0.1", port: 0, logLevel: "error", listens: false });
   return { client: new ApiClient(daemon.url, daemon.operatorToken), isPrivate: true, close: () => daemon.stop() };
 }

@@ -3,6 +3,9 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { ChannelPlugin } from "../kernel/channel-plugin.ts";
+import { accountLease } from "../records/channels/channel-accounts.ts";
+import { openStore } from "../store/store.ts";
 import { type Daemon, startDaemon } from "./daemon.ts";
 import { findDaemon } from "./find-daemon.ts";
 import { backupHome, restoreHome } from "./local.ts";
@@ -17,7 +20,7 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-async function start(options: { port?: number } = {}): Promise<Daemon> {
+async function start(options: Partial<Parameters<typeof startDaemon>[0]> = {}): Promise<Daemon> {
   const daemon = await startDaemon({ home, port: 0, logLevel: "error", ...options });
   running.push(daemon);
   return daemon;
@@ -51,6 +54,52 @@ test("an agent with a model that nobody knows is named at the start, and the oth
     { id: "main", model: "offline/demo", scripted: true, problem: null },
     { id: "odd", model: "nobody/knows", scripted: false, problem: expect.stringContaining('no provider "nobody"') },
   ]);
+});
+
+/** A platform on which somebody has written; `taken`: who has heard of it. */
+function platformWith(taken: string[], sent: string[]): ChannelPlugin {
+  return {
+    platform: "plain",
+    open: async () => ({
+      abilities: { dedupes: false, reacts: false, sendsFiles: false },
+      listen: async (inbound, signal) => {
+        inbound.connected("bot");
+        taken.push("listens");
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+      },
+      partsOf: (text) => [{ text, plain: text }],
+      send: async ({ part }) => {
+        sent.push(part?.text ?? "");
+        return { id: "1" };
+      },
+    }),
+  };
+}
+
+test("an account that a killed daemon held is free at the next start", async () => {
+  writeFileSync(join(home, "guildhall.yaml"), 'channels: {plain: {allow: ["*"]}}\n');
+  const name = accountLease({ platform: "plain", account: "default" });
+  const store = await openStore(`sqlite:${join(home, "state.db")}`);
+  await store.leases.acquire(name, "dead", 3_600_000);
+  await store.close();
+  const listening: string[] = [];
+  await start({ channels: [platformWith(listening, [])] });
+  await expect.poll(() => listening, { timeout: 5_000, interval: 5 }).toEqual(["listens"]);
+});
+
+test("a daemon that does not listen leaves what people say to others, and sends what is to be said", async () => {
+  writeFileSync(join(home, "guildhall.yaml"), 'channels: {plain: {allow: ["*"]}}\n');
+  const [listening, sent]: string[][] = [[], []];
+  const daemon = await start({ listens: false, channels: [platformWith(listening as string[], sent as string[])] });
+  await ask(daemon, { ...message, platform: "plain" });
+  await expect.poll(() => sent, { timeout: 5_000, interval: 5 }).toHaveLength(1);
+  await daemon.stop();
+  expect(listening).toEqual([]);
+  const store = await openStore(`sqlite:${join(home, "state.db")}`);
+  const name = accountLease({ platform: "plain", account: "default" });
+  expect((await store.leases.acquire(name, "anybody", 1_000)).held).toBe(true);
+  expect(await store.read.all`select 1 from channel_accounts`).toEqual([]);
+  await store.close();
 });
 
 test("a taken port is an error, and what was begun is undone", async () => {

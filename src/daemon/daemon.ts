@@ -89,6 +89,8 @@ export interface DaemonOptions extends ConfigSource {
   readonly tools?: readonly Tool[];
   /** Channels of the program around us, before ours. */
   readonly channels?: readonly ChannelPlugin[];
+  /** False: it connects to no platform; what people say there waits for another daemon. */
+  readonly listens?: boolean;
   readonly observe?: ObserveConfig;
   /** How long work is this node's without a word of it. */
   readonly leaseMs?: number;
@@ -246,6 +248,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     clock: systemClock,
     leaseMs: options.leaseMs ?? LEASE_MS,
     plugins: [...(options.channels ?? []), ...BUILT_IN_CHANNELS],
+    listens: options.listens ?? true,
     receive: (account, messages, alongside) => receive(account, messages, alongside),
   });
   const turn = takeTurn({

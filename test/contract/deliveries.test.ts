@@ -323,6 +323,32 @@ describe.each(PLACES)("deliveries on %s", (_name, makePlace) => {
     expect(await house.told("reply.unclear")).toEqual([]);
   });
 
+  test.each(["recorded", "not recorded"])("a draft that was removed does not swallow the reply where keys are known, %s", async (how) => {
+    const platform = house.platform();
+    platform.abilities = { dedupes: true, reacts: false, sendsFiles: true };
+    platform.edit = async () => {
+      throw new SendTrouble("refused", "no such message");
+    };
+    house.play = () => "The answer.";
+    await house.hear([chatMessage("write")]);
+    const [item] = await house.claim();
+    const run = await house.input((item as ClaimedWork & { payload: TurnPayload }).payload.runId);
+    const { hub, store } = house;
+    const draft = newId();
+    const { guild, chat, topic, chatType } = run.address;
+    const message = { place: { guild, chat, topic, chatType }, key: `${draft}:0`, part: { text: "The", plain: "The" }, answers: null };
+    const sent = await (await hub.senderOf(run.address))?.channel.send(message, new AbortController().signal);
+    await store.transact("draft", async (tx) => {
+      await addReply(tx, { id: draft, runId: run.id, address: run.address, text: "The", answers: null }, "draft");
+      if (how === "recorded") await keepDraft(tx, draft, null, sent?.id ?? null);
+      else await keepDraft(tx, draft, 0, null);
+    });
+    await house.take(item);
+    await drain();
+    expect(platform.texts()).toEqual(["The", "The answer."]);
+    expect(await house.replies()).toMatchObject([{ state: "sent", sent: '["p1"]' }]);
+  });
+
   test("whoever has lost the claim of a reply can record nothing about it", async () => {
     await house.answered(["mine"]);
     const [stale] = await house.deliveries();

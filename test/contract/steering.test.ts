@@ -191,7 +191,8 @@ describe.each(PLACES)("what reaches a turn while it runs, on %s", (_name, makePl
     for (const id of [first.runId, second]) expect(await runOf(id)).toMatchObject({ status: "failed", error: { code: "model.refused" } });
     expect(await house.events(second)).toContain("turn.failed");
     expect((await readTranscript(store.read, KEY, 1, 10)).map(({ text }) => text)).toEqual(["one", "two"]);
-    expect(await replies()).toEqual([]);
+    // Whoever wrote is told, once.
+    expect(await replies()).toEqual([{ run_id: first.runId, text: expect.stringContaining("could not answer this (model.refused)") }]);
   });
 
   test("is stopped with the turn, and stopping it stops the turn", async () => {

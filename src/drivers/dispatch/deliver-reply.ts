@@ -87,6 +87,7 @@ async function deliver(
   let { unclear, draft } = reply;
   const sent = [...reply.sent];
   let isEdit = false;
+  let isGone = false;
   let isAgain = reply.intended === 0 && reply.draft === null && channel.abilities.dedupes && channel.edit !== undefined;
   if (reply.intended !== null && !channel.abilities.dedupes) {
     unclear++;
@@ -102,13 +103,13 @@ async function deliver(
         await keepDelivery(store, item, reply.id, { parts: pieces, sent, intended: index, unclear });
         reached("reply.intended");
       }
-      const message = await outboundOf(store, reply, pieces, files, index);
+      const message = await outboundOf(store, reply, pieces, files, index, isGone);
       const id = await withinTime(lost, message.file ? SEND_FILE_MS : SEND_MS, (signal) =>
         isEdit ? edited(channel, message, draft as string, signal) : sentBy(channel, message, signal),
       );
       // Somebody has removed it: what it showed is said anew.
       if (id === null) {
-        draft = null;
+        [draft, isGone] = [null, true];
         continue;
       }
       // The platform may have answered with the draft that it was sent under this key: it is not the reply yet.
@@ -146,11 +147,13 @@ async function outboundOf(
   pieces: readonly Part[],
   files: readonly ReplyFile[],
   index: number,
+  isGone: boolean,
 ): Promise<Outbound> {
   const { guild, chat, topic, chatType } = reply.address;
   const common = {
     place: { guild, chat, topic, chatType },
-    key: `${reply.id}:${index}`,
+    // By the key of a draft that was removed, a platform that knows keys would answer with what nobody sees any more.
+    key: `${reply.id}:${index}${isGone && index === 0 ? ":anew" : ""}`,
     answers: index === 0 ? reply.answers : null,
   };
   const part = pieces[index];

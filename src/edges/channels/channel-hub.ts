@@ -14,6 +14,8 @@ import { AccountRunner, type RunnerParts } from "./account-runner.ts";
 export interface HubParts extends RunnerParts {
   readonly clock: Clock;
   readonly plugins: readonly ChannelPlugin[];
+  /** False: what people say stays at the platforms until somebody else takes it; replies are sent all the same. */
+  readonly listens?: boolean;
 }
 
 /** A platform may ask for minutes; one that asks for days is asked again. */
@@ -115,7 +117,7 @@ export class ChannelHub {
       pausedUntil: 0,
     };
     this.#entries.set(key, entry);
-    entry.runner.start();
+    if (this.#parts.listens !== false) entry.runner.start();
   }
 
   #pluginOf(account: ChannelAccount): ChannelPlugin | undefined {
