@@ -118,7 +118,7 @@ describe.each(PLACES)("receiving on %s", (_name, makePlace) => {
     let asked = 0;
     // Another holds it by the time the batch is taken apart.
     store.leases.guard = async (tx, name, fence) => guard.call(store.leases, tx, name, asked++ === 0 ? fence : fence - 1);
-    await expect(inbound.take([chatMessage("unstorable"), chatMessage("late")], 7)).rejects.toMatchObject({ code: "fence.stale" });
+    await expect(inbound.take([chatMessage("late"), chatMessage("unstorable")], 7)).rejects.toMatchObject({ code: "fence.stale" });
     expect(await inputs()).toEqual([]);
     expect(await cursor()).toBeNull();
   });
