@@ -5,6 +5,7 @@ const RECEIVE = "src/records/workspaces/receive-file.ts";
 const SEND = "src/acts/send-message.ts";
 const TOOL = "src/abilities/tools/messaging/message-send.ts";
 const enclosed = { tests: ["test/contract/attachments.test.ts"], filter: "SQLite|where files are put" };
+const hostile = { tests: ["test/security/channels.test.ts"] };
 const sending = { tests: ["test/contract/message-send.test.ts"], filter: "SQLite" };
 
 export const ATTACHMENT_BUGS: readonly PlantedBug[] = [
@@ -98,5 +99,37 @@ export const ATTACHMENT_BUGS: readonly PlantedBug[] = [
     from: "await store.blobs.release(tx, fileOwner(replyId));",
     to: "fileOwner(replyId);",
     ...sending,
+  },
+  {
+    name: "message_send: a secret of the config that a program has written into a file is sent, and nobody is asked",
+    file: "src/abilities/tools/messaging/files-to-send.ts",
+    from: " || redact(words) !== words",
+    to: "",
+    ...hostile,
+    filter: "a secret does not go out",
+  },
+  {
+    name: "message_send: only the beginning of a file is looked through for secrets",
+    file: "src/abilities/tools/messaging/files-to-send.ts",
+    from: "at === 0 || at < bytes.length",
+    to: "at === 0",
+    ...hostile,
+    filter: "a secret does not go out",
+  },
+  {
+    name: "hostile words that are quoted in a chat are the user's own",
+    file: "src/drivers/intake/origin.ts",
+    from: "files.length > 0 || message.quoted !== undefined",
+    to: "files.length > 0",
+    ...hostile,
+    filter: "the words that are",
+  },
+  {
+    name: "what somebody calls themselves in a group is told to the model, whatever it is",
+    file: "src/drivers/intake/origin.ts",
+    from: "name !== null && HARMLESS_NAME.test(name)",
+    to: "name !== null",
+    ...hostile,
+    filter: "give orders",
   },
 ];
