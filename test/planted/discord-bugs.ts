@@ -102,4 +102,12 @@ export const DISCORD_BUGS: readonly PlantedBug[] = [
     ...gateway,
     filter: "wrong token",
   },
+  {
+    name: "what Discord says that cannot be read keeps back everything after it",
+    file: CONNECTION,
+    from: "if (error instanceof ChannelTrouble) throw error;",
+    to: "if (error instanceof Error) throw error;",
+    ...gateway,
+    filter: "cannot be read",
+  },
 ];

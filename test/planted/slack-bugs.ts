@@ -82,4 +82,12 @@ export const SLACK_BUGS: readonly PlantedBug[] = [
     to: 'if (trouble.kind === "refused") told?.disconnected(trouble.message);',
     ...port,
   },
+  {
+    name: "slack: a crowd of names is asked about one by one",
+    file: `${FOLDER}/slack-event.ts`,
+    from: ".slice(0, MAX_ASKED);",
+    to: ";",
+    ...port,
+    filter: "no envelope",
+  },
 ];

@@ -99,9 +99,17 @@ export const TELEGRAM_BUGS: readonly PlantedBug[] = [
   {
     name: "a file may be as large as it likes when nobody has said its size",
     file: FILES,
-    from: "if (bytes > maxBytes) controller.error(tooLarge(name, maxBytes));",
-    to: "if (bytes < 0) controller.error(tooLarge(name, maxBytes));",
+    from: "if (bytes > maxBytes) controller.error(tooLarge(maxBytes));",
+    to: "if (bytes < 0) controller.error(tooLarge(maxBytes));",
     ...wire,
     filter: "a file is fetched",
+  },
+  {
+    name: "albums without end keep everybody waiting",
+    file: POLL,
+    from: "round < ALBUM_ROUNDS && ",
+    to: "",
+    ...wire,
+    filter: "one picture",
   },
 ];

@@ -174,7 +174,7 @@ test("an address stays whole where it fits into a message, behind its words or b
   const long = `https://example.org/${"a".repeat(36)}`;
   for (const kind of KINDS)
     for (let before = 1; before < 64; before++)
-      for (const text of [`${"x".repeat(before)} ${long} a`, `${"x".repeat(before)} [a](${long}) a`])
+      for (const text of [` ${long} a`, ` [a](${long}) a`, `\n\n${long} ${"word ".repeat(12)}`].map((rest) => "x".repeat(before) + rest))
         expect(partsFor(text, { kind, maxLength: 64 }).filter(({ plain }) => plain.includes(long))).toHaveLength(1);
 });
 
