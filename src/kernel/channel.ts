@@ -23,7 +23,7 @@ export interface Channel {
 }
 
 export interface ChannelAbilities {
-  /** What was sent with the same key before is not shown a second time, for at least some minutes. */
+  /** What was sent with the same key before is not shown a second time, for at least two minutes. */
   readonly dedupes: boolean;
   /** How often a message may be edited while it is being written, at most; absent: it cannot be. */
   readonly editEveryMs?: number;
@@ -31,8 +31,6 @@ export interface ChannelAbilities {
   readonly typingMs?: number;
   readonly reacts: boolean;
   readonly sendsFiles: boolean;
-  /** How long a connection of a node that died may still be served by the platform; another must not begin before. */
-  readonly lingersMs?: number;
 }
 
 /** `seen`: it was taken up; `done`: it was answered; `failed`: it was not. */

@@ -37,6 +37,8 @@ const SEND_FILE_MS = 120_000;
 const GIVE_UP_MS = 24 * 60 * 60_000;
 /** A part that was sent so often without anybody knowing is not sent again. */
 const MAX_UNCLEAR = 3;
+/** No platform knows for longer what it was sent. What is older than this may have been sent any time since. */
+const REMEMBERED_MS = 2 * 60_000;
 const NOTHING = "(nothing to say)";
 const LATER_MS = 1_000;
 const LATER_MAX_MS = 60_000;
@@ -89,7 +91,7 @@ async function deliver(
   let isEdit = false;
   let isGone = false;
   let isAgain = reply.intended === 0 && reply.draft === null && channel.abilities.dedupes && channel.edit !== undefined;
-  if (reply.intended !== null && !channel.abilities.dedupes) {
+  if (reply.intended !== null && !(channel.abilities.dedupes && reply.ageMs <= REMEMBERED_MS)) {
     unclear++;
     if (delivery === "at_most_once" || unclear > MAX_UNCLEAR) sent.push(null);
     await tellUnclear(store, item, payload, { parts: pieces, sent, intended: null, unclear, part: reply.intended, policy: delivery });

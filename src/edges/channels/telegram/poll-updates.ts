@@ -8,7 +8,7 @@ import { readUpdates } from "./read-updates.ts";
 import { channelTroubleOf, refusalIn } from "./telegram-trouble.ts";
 
 /** How long Telegram holds a poll for which it has nothing. */
-export const POLL_SECONDS = 25;
+const POLL_SECONDS = 25;
 const ALLOWED = ["message", "channel_post"] as const;
 /** Of a server that does not hold polls at all, so much must pass between two. */
 const AT_LEAST_MS = 500;

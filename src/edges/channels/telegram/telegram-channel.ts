@@ -4,14 +4,13 @@ import type { ChannelParts } from "../../../kernel/channel-plugin.ts";
 import { partsFor } from "../format/parts-for.ts";
 import { openBotApi } from "./bot-api.ts";
 import { downloadFile } from "./message-files.ts";
-import { listen, POLL_SECONDS } from "./poll-updates.ts";
+import { listen } from "./poll-updates.ts";
 import { MessageSender } from "./send-message.ts";
 
 /** After its entities are parsed. */
 const MAX_LENGTH = 4_096;
 const EDIT_EVERY_MS = 1_500;
 const TYPING_MS = 5_000;
-const LINGERS_MS = (POLL_SECONDS + 2) * 1_000;
 
 /** A bot of Telegram, by long polling. */
 export function telegramChannel(account: ChannelAccount, parts: ChannelParts): Channel {
@@ -24,7 +23,6 @@ export function telegramChannel(account: ChannelAccount, parts: ChannelParts): C
       typingMs: TYPING_MS,
       reacts: true,
       sendsFiles: true,
-      lingersMs: LINGERS_MS,
     },
     listen: (inbound, signal) => listen(api.calls(signal), parts, inbound, signal),
     partsOf: (text) => partsFor(text, { kind: "telegram", maxLength: MAX_LENGTH }),
