@@ -85,4 +85,32 @@ export const DELIVERY_BUGS: readonly PlantedBug[] = [
     to: "const silent = setTimeout(() => {}, leaseMs * (1 - LATE));",
     ...receiving,
   },
+  {
+    name: "a reply whose draft was removed is sent under the key of the draft",
+    file: DELIVER,
+    from: '${isGone && index === 0 ? ":anew" : ""}',
+    to: "",
+    ...deliveries,
+  },
+  {
+    name: "a platform is believed to know for ever what it was sent",
+    file: DELIVER,
+    from: "!(channel.abilities.dedupes && reply.ageMs <= REMEMBERED_MS)",
+    to: "!channel.abilities.dedupes",
+    ...deliveries,
+  },
+  {
+    name: "an account waits for the lease of a daemon that was killed",
+    file: "src/daemon/daemon.ts",
+    from: "    await store.leases.letGoOfAll();\n",
+    to: "",
+    tests: ["src/daemon/daemon.test.ts"],
+  },
+  {
+    name: "places that are kept are nobody's",
+    file: "src/drivers/dispatch/dispatcher.ts",
+    from: "for (const { tenant } of this.#kept) yield tenant;",
+    to: "for (const _ of this.#kept) yield null;",
+    tests: ["test/dispatch.test.ts"],
+  },
 ];

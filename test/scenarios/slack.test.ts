@@ -241,8 +241,7 @@ async function killedAt(point: string): Promise<void> {
   await crashing.ended;
   expect(slack.open).toBe(1);
   await home.start();
-  // The account is the dead node's until its lease has run out.
-  await expect.poll(() => [slack.shown("7").length, slack.open], { timeout: 28_000, interval: 20 }).toEqual([1, 0]);
+  await expect.poll(() => [slack.shown("7").length, slack.open], SOON).toEqual([1, 0]);
   // What is said after it is answered after it: nothing else was on its way.
   await slack.say("/help");
   await expect.poll(() => slack.shown("7").length, SOON).toBe(2);
