@@ -14,6 +14,7 @@ declare module "vitest" {
     postgresTemplate: string;
     /** What makes a used copy of it what it was. */
     postgresReset: string;
+    postgresTables: number;
     /** A file that was migrated, to be copied. */
     sqliteTemplate: string;
   }
@@ -35,7 +36,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   url.searchParams.set("schema", "guildhall");
   await (await openStore(url.toString())).close();
   project.provide("postgresTemplate", template);
-  project.provide("postgresReset", await resetOf(url));
+  const { reset, tables } = await resetOf(url);
+  project.provide("postgresReset", reset);
+  project.provide("postgresTables", tables);
   const folder = mkdtempSync(join(tmpdir(), "guildhall-template-"));
   const file = join(folder, "state.db");
   await (await openStore(`sqlite:${file}`)).close();
@@ -51,7 +54,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 /** Emptying tables one by one takes a few milliseconds; truncating them would make a file for each and its indexes. */
-async function resetOf(template: URL): Promise<string> {
+async function resetOf(template: URL): Promise<{ readonly reset: string; readonly tables: number }> {
   const bare = new URL(template);
   bare.searchParams.delete("schema");
   const tables = await administer(
@@ -59,12 +62,14 @@ async function resetOf(template: URL): Promise<string> {
     "select tablename as name from pg_tables where schemaname = 'guildhall' and tablename <> 'migrations'",
   );
   const sequences = await administer(bare.toString(), "select sequencename as name from pg_sequences where schemaname = 'guildhall'");
-  return [
+  const reset = [
     ...tables.map(({ name }) => `delete from "${name}"`),
     ...sequences.map(
       ({ name }) => `select setval('"${name}"', (select start_value from pg_sequences where sequencename = '${name}'), false)`,
     ),
   ].join("; ");
+  // The one of the migrations, too.
+  return { reset, tables: tables.length + 1 };
 }
 
 async function administer(server: string, statement: string): Promise<Record<string, string>[]> {

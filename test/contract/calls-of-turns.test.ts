@@ -213,7 +213,8 @@ describe.each(PLACES)("calls of a turn, on %s", (_name, makePlace) => {
     await store.transact("four lives", (tx) => tx.run`update work set attempts = 4 where state = 'ready'`);
     await house.take();
     expect(await runOf(runId)).toMatchObject({ status: "failed", error: { code: "model.failed" } });
-    expect(await store.queue.counts()).toEqual({ ready: 1 });
+    // The next turn, and what the one who wrote is told.
+    expect(await store.queue.counts()).toEqual({ ready: 2 });
     expect((await house.claimTurn()).run.id).toBe(next.runId);
   });
 

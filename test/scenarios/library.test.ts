@@ -204,7 +204,7 @@ describe("createGuildhall", () => {
   });
 
   test("refuses what it does not know, instead of leaving it out", async () => {
-    expect(await refused({ channels: [] })).toMatchObject({ code: "usage.wrong", message: expect.stringContaining("channels") });
+    expect(await refused({ chanels: [] })).toMatchObject({ code: "usage.wrong", message: expect.stringContaining("chanels") });
     expect(await refused({ config: { agents: { main: { colour: "red" } } } })).toMatchObject({
       code: "config.invalid",
       message: expect.stringMatching(/^config\.agents\.main\.colour: (?!.*yaml)/),
