@@ -31,6 +31,8 @@ export interface Deliveries {
 interface Connection {
   readonly socket: WebSocket;
   readonly sent: Map<string, Delivery>;
+  /** Whatever was sent by it, acknowledged or not: an acknowledgement may be late. */
+  readonly known: Set<string>;
   isLeaving: boolean;
 }
 
@@ -102,7 +104,7 @@ export class SocketDeliveries implements Deliveries {
   }
 
   #welcome(socket: WebSocket): void {
-    const connection: Connection = { socket, sent: new Map(), isLeaving: false };
+    const connection: Connection = { socket, sent: new Map(), known: new Set(), isLeaving: false };
     if (this.#connections.size >= this.#options.maxConnections) {
       socket.send(JSON.stringify({ type: "disconnect", reason: "too_many_websockets" }));
       return void socket.close();
@@ -131,6 +133,7 @@ export class SocketDeliveries implements Deliveries {
 
   #send(connection: Connection, delivery: Delivery): void {
     connection.sent.set(delivery.id, delivery);
+    connection.known.add(delivery.id);
     count(this.attempts, delivery);
     const retry = delivery.attempts > 0 ? { retry_attempt: delivery.attempts, retry_reason: "timeout" } : { retry_attempt: 0 };
     delivery.attempts++;
@@ -149,7 +152,8 @@ export class SocketDeliveries implements Deliveries {
       this.ignoring--;
       return;
     }
-    if (id === undefined || !connection.sent.delete(id)) this.complaints.push("an envelope was acknowledged that was not sent here");
+    if (id !== undefined) connection.sent.delete(id);
+    if (id === undefined || !connection.known.has(id)) this.complaints.push("an envelope was acknowledged that was not sent here");
   }
 }
 

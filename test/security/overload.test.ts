@@ -62,7 +62,7 @@ test("50 MB: refused, declared or not, and not kept in memory", async () => {
     .catch(() => 413);
   expect(undeclared).toBe(413);
   expect((await memoryMib()) - before).toBeLessThan(MEMORY_MIB);
-  expect(await slowestHealthMs()).toBeLessThan(500);
+  expect(await slowestHealthMs()).toBeLessThan(2_000);
 });
 
 test.each([
@@ -83,7 +83,7 @@ test("2,000 connections that send half a request: the others are served, memory 
     for (const socket of sockets) if (socket.writable) socket.write("x");
   }, 500);
   try {
-    expect(await slowestHealthMs()).toBeLessThan(500);
+    expect(await slowestHealthMs()).toBeLessThan(2_000);
     expect((await daemon.send({ id: "meanwhile" })).duplicate).toBe(false);
     expect((await memoryMib()) - before).toBeLessThan(MEMORY_MIB);
     const openNow = (): number => sockets.filter((socket) => !socket.closed).length;
@@ -101,7 +101,7 @@ test("bodies that never end hold nothing up, and those without a token are hung 
   nobody.resume();
   for (let index = 0; index < 200; index++) await open(`${head}Authorization: Bearer ${daemon.token}\r\n\r\n{`);
   expect((await daemon.send({ id: "past the slow ones", text: "x".repeat(500_000) })).duplicate).toBe(false);
-  expect(await slowestHealthMs()).toBeLessThan(500);
+  expect(await slowestHealthMs()).toBeLessThan(2_000);
   await hungUp;
 });
 
