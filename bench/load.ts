@@ -53,7 +53,7 @@ async function telegram({ rounds, minutes, progress }: BenchOptions, folder: str
     title: `Load: ${CHATS} chats with ${AGENTS} agents on Telegram, on SQLite`,
     notes: [
       "A model in the daemon's process that answers at once; the platform is a process of its own. From the moment in which the platform has a message until it has the answer.",
-      `${minutes} minutes at half of what it can do, then ten times that for ${(OVERLOAD_MS * short) / 1_000} s, then half again.`,
+      `${minutes} minutes at half of what it can do, then ten times that for ${(OVERLOAD_MS * short) / 1_000} s, then half again: what was left is worked off by the other half.`,
       ...(complaints.length > 0 ? [`THE PLATFORM COMPLAINS: ${[...new Set(complaints)].join("; ")}`] : []),
     ],
     figures: [
@@ -76,8 +76,9 @@ async function telegram({ rounds, minutes, progress }: BenchOptions, folder: str
       figure("  p50 of them", "ms", ({ overload }) => overload.p50),
       figure("  p99", "ms", ({ overload }) => overload.p99),
       figure("  largest resident memory", "MiB", ({ overload }) => overload.peakMiB),
+      figure("  not answered when it ends", "turns", ({ overload }) => overload.left),
       figure("  until answers are as quick as before", "ms", ({ backMs }) => backMs ?? Number.POSITIVE_INFINITY),
-      figure("  refused, or not answered by then", "turns", ({ unanswered }) => unanswered),
+      figure("  refused, since no more may wait", "turns", ({ refused }) => refused),
       figure("processor time of the daemon for a message", "ms", ({ daemonCpuMs, messages }) => daemonCpuMs / messages),
       figure("  of the platform", "ms", ({ platformCpuMs, messages }) => platformCpuMs / messages),
     ],

@@ -41,6 +41,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     about: "messages of a chat platform for --minutes n (10), then ten times as many: rate, latency, memory, getting over it",
     load: () => import("./load.ts"),
   },
+  nodes: {
+    about: "processor time and statements of a message on 1, 2 and 4 nodes, and of a node with nothing to do (parts: messages idle)",
+    load: () => import("./nodes.ts"),
+  },
   relay: { about: "tokens and facts when results go through a parent, or through shared memory", load: () => import("./relay.ts") },
   "side-by-side": {
     about: "what goes wrong in LangGraph.js, Mastra and here (parts: lost-updates isolation double-resume zombie)",

@@ -10,6 +10,8 @@ export type Unit =
   | "index"
   | "ratio"
   | "tokens"
+  | "statements"
+  | "statements/s"
   | "lost"
   | "leaked"
   | "run twice"

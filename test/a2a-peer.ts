@@ -15,7 +15,7 @@ import {
 
 /** What the agent elsewhere does with a message. `answer` without a task: it answers at once. */
 export type Reaction =
-  | { readonly completes: string; readonly afterMs?: number }
+  | { readonly completes: string; readonly afterMs?: number; readonly after?: Promise<void> }
   | { readonly fails: string }
   | { readonly asks: string }
   | { readonly rejects: string }
@@ -146,6 +146,7 @@ export class A2aPeer {
     if ("fails" in reaction) return end(TaskState.TASK_STATE_FAILED, reaction.fails);
     if ("rejects" in reaction) return end(TaskState.TASK_STATE_REJECTED, reaction.rejects);
     if ("asks" in reaction) return end(TaskState.TASK_STATE_INPUT_REQUIRED, reaction.asks);
+    await reaction.after;
     if (reaction.afterMs) await new Promise((resolve) => setTimeout(resolve, reaction.afterMs));
     const artifact = {
       artifactId: "a",

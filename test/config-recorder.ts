@@ -1,5 +1,5 @@
 import { Secret } from "../src/contract/secret.ts";
-import type { ObserveConfig } from "../src/daemon/reload.ts";
+import type { ObserveConfig } from "../src/daemon/store-revision.ts";
 import type { Agent } from "../src/records/agents/agent.ts";
 import { roomOf } from "./architecture.ts";
 
@@ -43,6 +43,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   maxDepth: "max_depth",
   maxChildren: "max_children",
   mcp: "mcp",
+  nodes: "nodes",
 };
 
 /**

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { modelRegistry } from "../src/abilities/models/model-registry.ts";
 import { offlineProvider } from "../src/abilities/models/offline-model.ts";
 import { restartTurns } from "../src/acts/restart-turns.ts";
@@ -31,11 +31,14 @@ import { turnParts } from "./turn-parts.ts";
 
 const newId = idSource(systemClock, systemRandom);
 const folder = mkdtempSync(join(tmpdir(), "guildhall-dispatch-"));
+/** On a busy machine. */
+const WHILE = { timeout: 15_000, interval: 20 };
 const quiet: Log = { info: () => {}, warn: () => {}, error: () => {} };
 let store: Store;
 beforeAll(async () => {
   store = await openStore(`sqlite:${join(folder, "state.db")}`);
 });
+afterEach(() => void vi.useRealTimers());
 afterAll(async () => {
   await store.close();
   rmSync(folder, { recursive: true, force: true });
@@ -88,13 +91,13 @@ async function send(agent: string, peer: string, text: string): Promise<string> 
 }
 
 const statusOf = async (runId: string) => (await readRun(store.read, runId))?.status;
-const isOver = (runId: string) => vi.waitFor(async () => expect(["completed", "failed"]).toContain(await statusOf(runId)), 5_000);
+const isOver = (runId: string) => vi.waitFor(async () => expect(["completed", "failed"]).toContain(await statusOf(runId)), WHILE);
 
 test("turns of a conversation run one after another and see what was said before; other conversations do not wait", async () => {
   const seen: string[] = [];
   const slow = scripted(async ({ system, messages: said }) => {
     seen.push(`${system}: ${said.map(wordsOf).join(" | ")}`);
-    if (wordsOf(said.at(-1)) === "one") await sleep(100);
+    if (wordsOf(said.at(-1)) === "one") await vi.waitFor(() => expect(seen).toContain("brief: three"), WHILE);
     return `re ${wordsOf(said.at(-1))}`;
   });
   const runs = [await send("main", "a", "one"), await send("main", "a", "two"), await send("main", "b", "three")];
@@ -134,7 +137,7 @@ test("a restarted turn stops here at once, begins again, and counts no attempt; 
   const run = await send("main", "again", "x");
   const node = dispatcher(stuck);
   node.start();
-  await vi.waitFor(() => expect(asked).toHaveLength(1), 5_000);
+  await vi.waitFor(() => expect(asked).toHaveLength(1), WHILE);
   expect(await restartTurns(store, "demo", "operator")).toEqual([]);
   expect(await restartTurns(store, "main", "operator")).toEqual([run]);
   await node.letGo();
@@ -199,43 +202,129 @@ test("a turn that takes too long is given up", async () => {
       type: "turn.failed",
       data: { code: "turn.too_long", message: "the turn did not end within 0.05 s" },
     });
-  });
+  }, WHILE);
   await node.stop(1_000);
   await store.transact("clear", (tx) => tx.run`delete from work`);
 });
 
+/** Leases are as old as the test says; what is asked of the database takes the time that it takes. */
+const LEASE_MS = 60_000;
+function holdClocks(): void {
+  vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
+}
+function elapse(part: number): void {
+  vi.advanceTimersByTime(part * LEASE_MS);
+}
+
 test("a claim is kept alive while its item runs, and the item is stopped when the claim is lost", async () => {
-  let stoppedBy: AbortSignal | undefined;
+  let heldBy: AbortSignal | undefined;
   const handler: Handler = async (_item, lost) => {
-    await sleep(60_000, undefined, { signal: lost }).catch(() => {
-      stoppedBy = lost;
-    });
+    heldBy = lost;
+    await sleep(60_000, undefined, { signal: lost }).catch(() => {});
   };
+  const leaseUntil = async () =>
+    (await store.read.get<{ until: number }>`select lease_until as until from work where kind = 'hold'`)?.until;
   await store.transact("enqueue", (tx) => store.queue.enqueue(tx, { kind: "hold", payload: null }));
-  const node = withHandlers({ hold: handler }, { leaseMs: 600 });
+  holdClocks();
+  const node = withHandlers({ hold: handler }, { leaseMs: LEASE_MS });
   node.start();
-  await sleep(1_000);
-  expect(await store.queue.reap()).toEqual({ revived: 0, buried: 0 });
-  expect(stoppedBy).toBeUndefined();
+  await vi.waitFor(() => expect(heldBy).toBeDefined(), WHILE);
+  const first = (await leaseUntil()) as number;
+  const renewed = vi.spyOn(store.queue, "renew");
+  for (let times = 1; times <= 6; times++) {
+    elapse(0.35);
+    await vi.waitFor(() => expect(renewed.mock.calls.length).toBeGreaterThanOrEqual(times), WHILE);
+    await renewed.mock.results.at(-1)?.value;
+  }
+  renewed.mockRestore();
+  expect(heldBy?.aborted).toBe(false);
+  expect(await leaseUntil()).toBeGreaterThan(first);
   await store.transact("steal", (tx) => tx.run`update work set fence = fence + 1 where kind = 'hold'`);
-  await vi.waitFor(() => expect(stoppedBy?.aborted).toBe(true));
+  elapse(0.35);
+  await vi.waitFor(() => expect(heldBy?.aborted).toBe(true), WHILE);
   await node.stop(100);
   await store.transact("clear", (tx) => tx.run`delete from work`);
 });
 
-test("stopping waits for what runs, then hands the rest back untouched, and takes nothing new", async () => {
-  const [quick, stuck] = [await send("main", "quick", "quick"), await send("main", "stuck", "stuck")];
-  const model = scripted(async ({ messages: said }, signal) => {
-    await sleep(wordsOf(said.at(-1)) === "quick" ? 100 : 60_000, undefined, { signal });
+test("an item is stopped, and not at the first silence, where the database does not hear that it is still ours", async () => {
+  let heldBy: AbortSignal | undefined;
+  const handler: Handler = async (_item, lost) => {
+    heldBy = lost;
+    await sleep(60_000, undefined, { signal: lost }).catch(() => {});
+  };
+  await store.transact("enqueue", (tx) => store.queue.enqueue(tx, { kind: "hold", payload: null }));
+  holdClocks();
+  const node = withHandlers({ hold: handler }, { leaseMs: LEASE_MS });
+  const unanswered = vi.spyOn(store.queue, "renew").mockImplementation(() => new Promise(() => {}));
+  node.start();
+  await vi.waitFor(() => expect(heldBy).toBeDefined(), WHILE);
+  elapse(0.7);
+  expect(heldBy?.aborted).toBe(false);
+  elapse(0.35);
+  expect(heldBy?.aborted).toBe(true);
+  unanswered.mockRestore();
+  await node.stop(100);
+  await store.transact("clear", (tx) => tx.run`delete from work`);
+});
+
+test("a claim whose answer came late is given up by when it was asked for, and claimed no further", async () => {
+  let heldBy: AbortSignal | undefined;
+  const ends = Promise.withResolvers<void>();
+  const handler: Handler = async (_item, lost) => {
+    heldBy = lost;
+    await ends.promise;
+  };
+  await store.transact("enqueue", (tx) => store.queue.enqueue(tx, { kind: "hold", payload: null }));
+  holdClocks();
+  const claim = store.queue.claim.bind(store.queue);
+  const late = vi.spyOn(store.queue, "claim").mockImplementation(async (...wanted) => {
+    const items = await claim(...wanted);
+    if (items.length > 0) elapse(0.5);
+    return items;
+  });
+  const renewed = vi.spyOn(store.queue, "renew").mockImplementation(() => new Promise(() => {}));
+  const node = withHandlers({ hold: handler }, { leaseMs: LEASE_MS });
+  node.start();
+  await vi.waitFor(() => expect(heldBy).toBeDefined(), WHILE);
+  late.mockRestore();
+  elapse(0.55);
+  expect(heldBy?.aborted).toBe(true);
+  renewed.mockClear();
+  await node.letGo();
+  expect(renewed).not.toHaveBeenCalled();
+  renewed.mockRestore();
+  ends.resolve();
+  await node.stop(100);
+  await store.transact("clear", (tx) => tx.run`delete from work`);
+});
+
+test("stopping waits for what runs, and takes nothing new", async () => {
+  const quick = await send("main", "quick", "quick");
+  const [asked, ends] = [vi.fn(), Promise.withResolvers<void>()];
+  const model = scripted(async () => {
+    asked();
+    await ends.promise;
     return "done";
   });
   const node = dispatcher(model);
   node.start();
-  await vi.waitFor(async () => expect(await statusOf(stuck)).toBe("running"));
-  const begun = performance.now();
-  await node.stop(400);
-  expect(performance.now() - begun).toBeLessThan(2_000);
+  await vi.waitFor(() => expect(asked).toHaveBeenCalled(), WHILE);
+  const stopped = node.stop(60_000);
+  const next = await send("main", "next", "next");
+  ends.resolve();
+  await stopped;
   expect(await statusOf(quick)).toBe("completed");
+  expect(await statusOf(next)).toBe("queued");
+  expect(asked).toHaveBeenCalledTimes(1);
+  await store.transact("clear", (tx) => tx.run`delete from work`);
+});
+
+test("stopping hands what does not end back untouched", async () => {
+  const stuck = await send("main", "stuck", "stuck");
+  const node = dispatcher(scripted((_request, signal) => sleep(3_600_000, "late", { signal })));
+  node.start();
+  await vi.waitFor(async () => expect(await statusOf(stuck)).toBe("running"), WHILE);
+  await node.stop(100);
   expect(await statusOf(stuck)).toBe("running");
   const [again] = await store.queue.claim("next", 1, 1_000, [TURN_WORK]);
   expect(again).toMatchObject({ attempt: 1, payload: { runId: stuck } });
@@ -262,7 +351,7 @@ test("a place is kept only by a node that waits for work, within its limit, and 
     expect(place).not.toBeNull();
     place?.giveUp();
     place?.giveUp();
-  });
+  }, WHILE);
   const places = [node.keepPlace("a"), node.keepPlace("a"), node.keepPlace("a")];
   expect(places.map((place) => place !== null)).toEqual([true, true, false]);
   for (const [index, place] of places.entries()) {
@@ -275,7 +364,7 @@ test("a place is kept only by a node that waits for work, within its limit, and 
   expect(begun).toEqual(["p0", "p1"]);
   expect(node.keepPlace("a")).toBeNull();
   ends.resolve();
-  await vi.waitFor(async () => expect(await store.queue.counts()).toEqual({}));
+  await vi.waitFor(async () => expect(await store.queue.counts()).toEqual({}), WHILE);
   await node.stop(1_000);
   expect(node.keepPlace("a")).toBeNull();
 });
@@ -287,7 +376,7 @@ async function idle(node: Dispatcher): Promise<Dispatcher> {
     const place = node.keepPlace("anybody");
     expect(place).not.toBeNull();
     place?.giveUp();
-  });
+  }, WHILE);
   return node;
 }
 
@@ -314,15 +403,18 @@ test("a place that is given up is taken at once by whoever waits for it", async 
       { limit: 1 },
     ),
   );
-  const claims = vi.spyOn(store.queue, "wait");
+  // Nothing else is told from here on, and it does not look for itself.
+  const waits = vi
+    .spyOn(store.queue, "wait")
+    .mockImplementation((_seen, signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true })));
   const place = node.keepPlace("a");
   await store.transact("add", (tx) => store.queue.enqueue(tx, { kind: TURN_WORK, payload: null }), "locked");
   // It has looked, and there was no room.
-  await vi.waitFor(() => expect(claims).toHaveBeenCalled());
-  claims.mockRestore();
+  await vi.waitFor(() => expect(waits).toHaveBeenCalled(), WHILE);
   expect(begun).not.toHaveBeenCalled();
   place?.giveUp();
-  await vi.waitFor(() => expect(begun).toHaveBeenCalled(), { timeout: 400, interval: 5 });
+  await vi.waitFor(() => expect(begun).toHaveBeenCalled(), WHILE);
+  waits.mockRestore();
   await node.stop(1_000);
 });
 
@@ -343,7 +435,7 @@ test("a node that cannot look for work keeps no place, and one that is stopped l
     another?.giveUp();
     return another !== null;
   };
-  await vi.waitFor(() => expect(mayKeep()).toBe(false), { timeout: 400, interval: 5 });
+  await vi.waitFor(() => expect(mayKeep()).toBe(false), { ...WHILE, interval: 5 });
   await node.stop(10).catch(() => {});
   place?.begin({ id: 1, fence: 1, kind: TURN_WORK, payload: null, attempt: 1, maxAttempts: 5, tenant: "a" });
   // What nobody catches would end the process.
@@ -358,6 +450,28 @@ test("upkeep turns dead letters into failed runs and seals what happened", async
   expect(await readRun(store.read, run)).toMatchObject({ status: "failed" });
   expect(await store.sealer.seal("test")).toBe(0);
   expect(await store.sealer.verify()).toMatchObject({ ok: true });
+});
+
+test("work that cannot be brought back, and seals that cannot be made, keep no chore from being done", async () => {
+  await send("main", "left", "x");
+  await store.queue.claim("gone", 1, 0, [TURN_WORK]);
+  const broken = [
+    vi.spyOn(store.queue, "reap").mockRejectedValue(new Error("broken")),
+    vi.spyOn(store.sealer, "seal").mockRejectedValue(new Error("broken")),
+  ];
+  const warned: unknown[] = [];
+  const log: Log = { ...quiet, warn: (_text, fields) => warned.push(fields?.chore) };
+  let chores = 0;
+  const upkeep = new Upkeep(taskParts(store), "test", log, [{ name: "chore", run: async () => chores++ }]);
+  // What was sealed a moment ago is not sealed again.
+  await vi.waitFor(async () => {
+    await upkeep.round();
+    expect(warned).toContain("seals");
+  }, WHILE);
+  expect(chores).toBeGreaterThan(0);
+  expect(warned).toContain("work that was left");
+  for (const spy of broken) spy.mockRestore();
+  await store.transact("clear", (tx) => tx.run`delete from work`);
 });
 
 test("a dead letter that cannot be buried keeps nobody else from being served", async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { openStore } from "../src/store/store.ts";
+import { keepCompiled } from "./compile-cache.ts";
 import { buildForTests } from "./launcher.ts";
 import { startPostgres } from "./postgres-server.ts";
 
@@ -12,7 +13,7 @@ declare module "vitest" {
     postgresUrl: string;
     /** A database that has been migrated, to be copied. */
     postgresTemplate: string;
-    /** What makes a used copy of it what it was. */
+    /** What makes a used copy of it what it was, in PL/pgSQL. */
     postgresReset: string;
     postgresTables: number;
     /** A file that was migrated, to be copied. */
@@ -26,6 +27,7 @@ const FORGETFUL = { fsync: "off", full_page_writes: "off", max_wal_size: "'4GB'"
 /** One PostgreSQL for all contract tests; each store in it has a database or a schema of its own. One built program for all scenarios. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const removeBuilt = buildForTests();
+  const removeCompiled = keepCompiled();
   const given = process.env.GUILDHALL_TEST_POSTGRES;
   const server = given ? { url: given, remove: async () => {} } : await startPostgres(FORGETFUL);
   project.provide("postgresUrl", server.url);
@@ -49,6 +51,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     for (const { datname } of left) await administer(server.url, `drop database "${datname}" with (force)`);
     await administer(server.url, `drop database ${template} with (force)`);
     await server.remove();
+    removeCompiled();
     removeBuilt();
   };
 }
@@ -61,12 +64,13 @@ async function resetOf(template: URL): Promise<{ readonly reset: string; readonl
     bare.toString(),
     "select tablename as name from pg_tables where schemaname = 'guildhall' and tablename <> 'migrations'",
   );
-  const sequences = await administer(bare.toString(), "select sequencename as name from pg_sequences where schemaname = 'guildhall'");
+  const sequences = await administer(
+    bare.toString(),
+    "select sequencename as name, start_value as first from pg_sequences where schemaname = 'guildhall'",
+  );
   const reset = [
     ...tables.map(({ name }) => `delete from "${name}"`),
-    ...sequences.map(
-      ({ name }) => `select setval('"${name}"', (select start_value from pg_sequences where sequencename = '${name}'), false)`,
-    ),
+    ...sequences.map(({ name, first }) => `perform setval('"${name}"', ${first}, false)`),
   ].join("; ");
   // The one of the migrations, too.
   return { reset, tables: tables.length + 1 };

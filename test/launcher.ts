@@ -9,12 +9,12 @@ const VARIABLE = "GUILDHALL_TEST_LAUNCHER";
 /** What starts the program in the tests: the package that was built for them, or the source where nothing was built. */
 export const LAUNCHER = process.env[VARIABLE] ?? join(CHECKOUT, "bin/guildhall.js");
 
-/** What `npm publish` would send, with nothing of the source beside it. */
-export function buildPackage(...options: string[]): string {
+/** What `npm publish` would send but its types, with nothing of the source beside it. */
+function buildPackage(): string {
   const folder = mkdtempSync(join(tmpdir(), "guildhall-package-"));
   // Some tests run it as somebody else.
   chmodSync(folder, 0o755);
-  execFileSync(process.execPath, [join(CHECKOUT, "tools/build.mjs"), join(folder, "dist"), ...options]);
+  execFileSync(process.execPath, [join(CHECKOUT, "tools/build.mjs"), join(folder, "dist"), "--no-types"]);
   for (const file of ["bin", "package.json"]) cpSync(join(CHECKOUT, file), join(folder, file), { recursive: true });
   symlinkSync(join(CHECKOUT, "node_modules"), join(folder, "node_modules"));
   return folder;
@@ -23,7 +23,7 @@ export function buildPackage(...options: string[]): string {
 /** The tests start hundreds of processes, and the built program starts in two thirds of the time. */
 export function buildForTests(): () => void {
   if (process.env[VARIABLE]) return () => {};
-  const folder = buildPackage("--no-types");
+  const folder = buildPackage();
   process.env[VARIABLE] = join(folder, "bin/guildhall.js");
   return () => {
     delete process.env[VARIABLE];

@@ -14,6 +14,8 @@ export interface PostgresServer {
   /** `immediate`: as after a power cut of the server, without a shutdown checkpoint. */
   stop(mode: "fast" | "immediate"): Promise<void>;
   start(): Promise<void>;
+  /** Ends the server as kill -9 does it; what it has begun ends by itself a moment later. */
+  kill(): void;
   /** Stops the server and removes its data. */
   remove(): Promise<void>;
 }
@@ -90,6 +92,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
     url: `postgres://guildhall@127.0.0.1:${port}/postgres`,
     pid: () => pid,
     start,
+    kill: () => void process.kill(pid, "SIGKILL"),
     stop: (mode) => control("-m", mode, "stop"),
     remove: async () => {
       await control("-m", "immediate", "stop").catch(() => {});

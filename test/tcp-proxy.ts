@@ -6,16 +6,29 @@ export interface TcpProxy {
   onClientData: (data: Buffer) => "pass" | "cut answer" | "withhold";
   /** Closes every connection that is open now. */
   cutAll(): void;
+  /** A silent partition: nothing passes in either direction, nothing is closed, and new connections get no answer. */
+  hold(): void;
+  /** It is over: what was sent meanwhile arrives late, as a network would send it again. */
+  letPass(): void;
   close(): Promise<void>;
 }
 
 /** Stands between a client and a server on this machine, and breaks connections at the worst moment. */
 export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
+  let isHeld = false;
   const proxy: Omit<TcpProxy, "port"> = {
     onClientData: () => "pass",
     cutAll: () => {
       for (const socket of sockets) socket.destroy();
+    },
+    hold: () => {
+      isHeld = true;
+      for (const socket of sockets) socket.pause();
+    },
+    letPass: () => {
+      isHeld = false;
+      for (const socket of sockets) socket.resume();
     },
     close: () =>
       new Promise((resolve) => {
@@ -29,9 +42,9 @@ export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
     const end = (): void => {
       client.destroy();
       upstream.destroy();
-      sockets.delete(client);
+      for (const socket of [client, upstream]) sockets.delete(socket);
     };
-    sockets.add(client);
+    for (const socket of [client, upstream]) sockets.add(socket);
     client.on("data", (data) => {
       const verdict = handle.onClientData(data);
       if (verdict === "withhold") return;
@@ -43,6 +56,7 @@ export async function tcpProxy(targetPort: number): Promise<TcpProxy> {
     for (const socket of [client, upstream]) {
       socket.on("error", end);
       socket.on("close", end);
+      if (isHeld) socket.pause();
     }
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

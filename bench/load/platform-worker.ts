@@ -21,10 +21,11 @@ export interface LoadedPlatformResult {
   /** At half of that rate, whatever comes back. */
   readonly steady: Phase & { readonly slope: number; readonly firstMiB: number; readonly lastMiB: number };
   /** At ten times the steady rate. */
-  readonly overload: Phase & { readonly said: number; readonly peakMiB: number };
-  /** From the end of the overload until a message is answered as quickly as before it. */
+  readonly overload: Phase & { readonly said: number; readonly peakMiB: number; readonly left: number };
+  /** From the end of the overload until messages are answered as quickly as before it: what it has left is answered first. */
   readonly backMs: number | null;
-  readonly unanswered: number;
+  /** When nothing more was answered: there was no room for it. */
+  readonly refused: number;
   readonly daemonCpuMs: number;
   readonly platformCpuMs: number;
   readonly messages: number;
@@ -46,6 +47,8 @@ const OVERLOAD = 10;
 const STEADY = 0.5;
 const WINDOW_MS = 1_000;
 const PATIENCE_MS = 180_000;
+/** Whoever was not answered for so long, while nobody else was either, was refused. */
+const SILENCE_MS = 5_000;
 
 await serve<LoadedPlatformTask, LoadedPlatformResult>(async (task) => {
   const telegram = await telegramStandIn();
@@ -131,7 +134,7 @@ await serve<LoadedPlatformTask, LoadedPlatformResult>(async (task) => {
   begun = performance.now();
   answers = [];
   await openLoop(rate * OVERLOAD, after(task.overloadMs));
-  const overload = { ...phase(begun), said: said - saidBefore };
+  const overload = { ...phase(begun), said: said - saidBefore, left: open.size };
   const ended = performance.now();
   let backMs: number | null = null;
   const late = after(PATIENCE_MS);
@@ -149,7 +152,8 @@ await serve<LoadedPlatformTask, LoadedPlatformResult>(async (task) => {
     return isBack || late();
   });
   const overloadTo = Date.now();
-  for (const end = after(2 * WINDOW_MS), size = open.size; !end() && open.size > 0 && size > 0; ) await sleep(TICK_MS);
+  const silent = (): boolean => performance.now() - Math.max(ended, answers.at(-1)?.at ?? 0) >= SILENCE_MS;
+  for (const end = after(PATIENCE_MS); !end() && open.size > 0 && !silent(); ) await sleep(TICK_MS);
   const { user, system } = process.cpuUsage(cpu);
   daemon.go();
   const { memory, cpuMs } = await daemon.result;
@@ -161,7 +165,7 @@ await serve<LoadedPlatformTask, LoadedPlatformResult>(async (task) => {
     steady: { ...steady, slope: slopeOf(calm), firstMiB: calm[0]?.mebibytes ?? 0, lastMiB: calm.at(-1)?.mebibytes ?? 0 },
     overload: { ...overload, peakMiB: Math.max(...during(overloadFrom, overloadTo).map(({ mebibytes }) => mebibytes)) },
     backMs,
-    unanswered: open.size,
+    refused: open.size,
     daemonCpuMs: cpuMs,
     platformCpuMs: (user + system) / 1_000,
     messages: said,

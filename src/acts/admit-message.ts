@@ -127,7 +127,7 @@ export async function tellAdmission(
 ): Promise<number> {
   const subject = ["run", runId];
   // The trace is kept once, with the run.
-  const { agent, tier, binding, because } = decision;
+  const { agent, tier, binding, because, revision } = decision;
   const [admitted] = await store.ledger.append(tx, {
     type: "message.admitted",
     actor: `${address.platform}:${address.peer}`,
@@ -139,7 +139,7 @@ export async function tellAdmission(
     actor: "guildhall",
     subject,
     causedBy: admitted as number,
-    data: { agent, tier, binding, because, sessionKey },
+    data: { agent, tier, binding, because, sessionKey, ...(revision === undefined ? {} : { revision }) },
   });
   return decided as number;
 }

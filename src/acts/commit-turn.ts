@@ -8,9 +8,9 @@ import { appendTranscript } from "../records/sessions/transcript.ts";
 import { readTask } from "../records/tasks/task-rows.ts";
 import type { Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
-import type { Claim } from "../store/work-queue.ts";
+import type { Claim, ClaimedWork } from "../store/work-queue.ts";
 import { keepSummaryOfTurn } from "./keep-summary.ts";
-import { type ReplyParts, sendReplyIn } from "./send-reply.ts";
+import { deliveryTenant, type ReplyParts, sendReplyTakenIn } from "./send-reply.ts";
 import { endTaskRunIn } from "./tasks/end-task-run.ts";
 import { judgeAnswerIn } from "./tasks/judge-answer.ts";
 import { mayGoOn } from "./tasks/judgement.ts";
@@ -51,16 +51,19 @@ export async function commitTurn(
   const { store, reached, journal } = parts;
   const { text, last, steps } = outcome;
   const usage = usageOf(steps, last?.response);
-  const back = await store.transact(
+  const place = run.task === null && parts.delivers(run.address) ? (parts.keepDelivery?.(deliveryTenant(run.address)) ?? null) : null;
+  const commit = store.transact(
     "commit turn",
-    async (tx) => {
+    async (tx): Promise<{ readonly back: WentBack | null; readonly delivery?: ClaimedWork | null }> => {
       const task = run.task === null ? undefined : await readTask(tx, run.task);
       // The work row first, as whoever stops the turn does it: it stays while the turn may still go on.
       if (task && mayGoOn(task)) await store.queue.progressed(tx, claim);
       else await store.queue.settle(tx, claim);
       const { labels = new Set() } = outcome;
       const judged = task && (await judgeAnswerIn(parts, tx, { run, task, text, steps, labels }));
-      if (judged?.kind === "goes on") return sendBackIn(store, tx, { run, journal, steps, last }, judged, causedBy);
+      if (judged?.kind === "goes on") {
+        return { back: await sendBackIn(store, tx, { run, journal, steps, last }, judged, causedBy) };
+      }
       if (task && mayGoOn(task)) await store.queue.settle(tx, claim);
       const cause = last ? await journal.responseIn(tx, last.step, last.response) : causedBy;
       await completeRun(tx, run.id, text, usage, outcome.calls);
@@ -76,22 +79,23 @@ export async function commitTurn(
         data: { usage, characters: text.length },
       });
       await completeMerged(store, tx, run, outcome, completed as number);
-      if (!judged)
-        await sendReplyIn(
-          parts,
-          tx,
-          { runId: run.id, address: run.address, text, answers: run.origin?.messageId ?? null },
-          completed as number,
-        );
-      else await endTaskRunIn(parts, tx, run, { ...judged.end, causedBy: completed as number }, judged.end.going && task);
+      const reply = { runId: run.id, address: run.address, text, answers: run.origin?.messageId ?? null };
+      const delivery = judged ? null : await sendReplyTakenIn(parts, tx, reply, completed as number, place);
+      if (judged) await endTaskRunIn(parts, tx, run, { ...judged.end, causedBy: completed as number }, judged.end.going && task);
       if (last) await journal.usageIn(tx, last.step, last.response);
-      return null;
+      return { back: null, delivery };
     },
     "locked",
   );
-  reached(back ? "turn.steered" : "turn.committed");
-  if (run.task !== null && !back) for (const point of ["step.settled", "task.closed"] as const) reached(point);
-  return back;
+  try {
+    const { back, delivery } = await commit;
+    reached(back ? "turn.steered" : "turn.committed");
+    if (run.task !== null && !back) for (const point of ["step.settled", "task.closed"] as const) reached(point);
+    if (delivery) place?.begin(delivery);
+    return back;
+  } finally {
+    place?.giveUp();
+  }
 }
 
 /** One answer for all messages that the turn has taken in; it is delivered once, and counted once. */

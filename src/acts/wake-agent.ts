@@ -124,7 +124,7 @@ function longestAsleepFirst(a: WakeState, b: WakeState): number {
 async function admitWake({ store, agents }: WakeParts, tx: Tx, agent: string, runId: string, mail: WaitingWake): Promise<void> {
   const key = sessionKey(agent, MAIL_ADDRESS);
   const because = `mail from ${mail.from} to ${mail.to} asks for it`;
-  const decision: RouteDecision = { agent, tier: "named", binding: null, because, trace: [] };
+  const decision: RouteDecision = { agent, tier: "named", binding: null, because, trace: [], revision: agents.current.number };
   refuseLongName(agent, key);
   const epoch = await enterSession(tx, key, agent, INPUT);
   const address = MAIL_ADDRESS;

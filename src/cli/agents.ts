@@ -73,8 +73,9 @@ export async function showAgent(id: string, options: GlobalOptions): Promise<num
 export async function changeState(verb: keyof typeof STATES, id: string, options: GlobalOptions): Promise<number> {
   const { setAgentStateAt } = await import("../daemon/local-agents.ts");
   const wanted = STATES[verb];
-  const edited = await setAgentStateAt(options, id, wanted);
-  const applied = await untilApplied(options, edited);
+  const edited = await setAgentStateAt(options, id, wanted, await daemonOfFile(verb, id, options));
+  const { revision } = edited;
+  const applied: Applied = revision === null ? await untilApplied(options, edited) : { daemon: "applied", revision };
   if (options.json) print(JSON.stringify({ id, ...edited, ...applied }));
   else {
     print(`${bold(id)} is ${edited.state}${edited.changed ? "" : ", as before"}`);
@@ -82,6 +83,20 @@ export async function changeState(verb: keyof typeof STATES, id: string, options
     tell(applied);
   }
   return 0;
+}
+
+/** Null: none runs, or it reads another file, or it is not known which. */
+async function daemonOfFile(verb: keyof typeof STATES, id: string, options: GlobalOptions) {
+  const running = await findRunning(options);
+  if (!running) return null;
+  const client = new AgentsClient(running);
+  const { configFileAt } = await import("../daemon/local-agents.ts");
+  const seen = await client.revisions(1).catch(() => null);
+  const setState = async (): Promise<number> => {
+    await client.setState(id, verb);
+    return (await client.revisions(1)).current.number;
+  };
+  return seen?.current.file === configFileAt(options) ? { setState } : null;
 }
 
 /** Only a daemon runs turns. */

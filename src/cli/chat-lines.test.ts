@@ -41,7 +41,7 @@ class Room {
   }
 
   hears(...lines: string[]): Promise<void> {
-    return vi.waitFor(() => expect(this.heard).toEqual(lines));
+    return vi.waitFor(() => expect(this.heard).toEqual(lines), 10_000);
   }
 }
 
@@ -78,7 +78,7 @@ test("Ctrl-C stops what is being answered; where nothing is it clears the line, 
   room.type("one\r");
   await room.hears("one");
   room.type(CTRL_C);
-  await vi.waitFor(() => expect(room.interrupts).toBe(1));
+  await vi.waitFor(() => expect(room.interrupts).toBe(1), 10_000);
   room.answer("one", 1);
   room.type("two\r");
   await room.hears("one", "two");

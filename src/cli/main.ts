@@ -59,6 +59,10 @@ function commands(done: (exit: number) => void): Command {
     .description("run the daemon")
     .option("--host <host>", "address to listen on (default: the config's, else 127.0.0.1)")
     .option("--port <port>", "port to listen on, 0 for a free one (default: the config's, else 4270)", port)
+    .option("--name <name>", "what other nodes know this one by (default: the machine's name)")
+    .option("--labels <labels>", "what `nodes:` of an agent may name besides, with commas between", (labels) =>
+      labels.split(",").map((label) => label.trim()),
+    )
     .action(async (_own, command: Command) => (await import("./start.ts")).start(command.optsWithGlobals()));
   program
     .command("chat")

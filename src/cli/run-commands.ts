@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { wholeNumber } from "./spans.ts";
 
 export function runCommands(program: Command, done: (exit: number) => void): void {
@@ -18,6 +18,7 @@ export function runCommands(program: Command, done: (exit: number) => void): voi
     .command("ps")
     .description("who does what now, and what it took so far")
     .option("--agent <id>", "only this agent")
+    .addOption(new Option("--nodes", "the nodes instead: what each holds, what waits, what is taken over").conflicts("agent"))
     .option("--watch", "again every second, until Ctrl-C")
     .action(async (_own, command: Command) => done(await (await import("./ps.ts")).ps(command.optsWithGlobals())));
   program

@@ -5,6 +5,8 @@ import { bold, type GlobalOptions, print, say } from "./terminal.ts";
 export interface StartOptions extends GlobalOptions {
   readonly host?: string;
   readonly port?: number;
+  readonly name?: string;
+  readonly labels?: readonly string[];
 }
 
 const AGENTS_SHOWN = 12;

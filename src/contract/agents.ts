@@ -71,7 +71,10 @@ export const configRevision = z.object({
   hash: z.string(),
   at: z.number(),
   state: z.enum(["applied", "rejected"]),
+  /** The name of the node that has seen it. */
   node: z.string(),
+  /** False: a secret is written in it, and the other nodes cannot read it. */
+  shared: z.boolean().default(false),
   /** In words. */
   changes: z.array(z.string()),
   problems: z.array(configProblem),
@@ -80,9 +83,19 @@ export const configRevision = z.object({
 });
 export type ConfigRevision = z.output<typeof configRevision>;
 
-/** `current` is what this node runs on, `file` where it reads it. */
+/**
+ * `current` is what this node runs on, `file` where its own config stands. `file_state`: its text is what runs (`current`), was applied once
+ * (`older`), was never applied (`unknown`), or there is none. `problem`: why the node runs something else than the newest, or its file.
+ */
 export const configRevisions = z.object({
-  current: z.object({ number: z.number(), hash: z.string(), file: z.string() }),
+  current: z.object({
+    number: z.number(),
+    hash: z.string(),
+    file: z.string(),
+    file_state: z.enum(["current", "older", "unknown", "none"]).default("current"),
+    file_revision: z.number().nullable().default(null),
+    problem: z.string().nullable().default(null),
+  }),
   revisions: z.array(configRevision),
 });
 export type ConfigRevisionList = z.output<typeof configRevisions>;

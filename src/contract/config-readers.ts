@@ -27,6 +27,7 @@ const inherited = {
   memory_scope: read("What shares a memory: the agent, a chat or a topic.", "abilities/tools", "records/memory"),
   workspace_scope: read("What shares a workspace: the agent, a chat or a topic.", "records/workspaces"),
   retention: read("How long tasks are kept after their end; for ever where nothing is said.", "daemon"),
+  nodes: read('The nodes whose files it works on, by name or label; "*": any, they share them.', "deciders/placement"),
 };
 
 const below = (prefix: string, keys: Readonly<Record<string, ConfigReader>>): Record<string, ConfigReader> =>
@@ -58,6 +59,7 @@ export const CONFIG_READERS: Readonly<Record<string, ConfigReader>> = {
     "drivers/intake",
     "deciders/policy",
     "edges/a2a",
+    "acts",
   ),
   ...below("agents.*", inherited),
   "agents.*.weight": read("Its share where agents wait for each other.", "acts", "drivers/intake"),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { a2aConfig, peersConfig } from "./a2a.ts";
 import { binding } from "./bindings.ts";
 import { channelsConfig } from "./channels.ts";
+import { nodeLabel } from "./nodes.ts";
 import { poolsConfig } from "./pools.ts";
 import { secret } from "./secret.ts";
 import { duration, identifier } from "./text.ts";
@@ -44,6 +45,11 @@ const sandbox = z
   .union([z.enum(SANDBOXES), z.strictObject({ kind: z.enum(SANDBOXES).default("auto"), network: z.enum(NETWORKS).optional() })])
   .transform((written) => (typeof written === "string" ? { kind: written, network: undefined } : written));
 
+/** `"*"`, or a list of names and labels: whatever is a name could be a label. */
+const nodeNames = z
+  .union([z.literal("*"), z.array(nodeLabel).min(1).max(100)])
+  .transform((written): readonly string[] => (written === "*" ? ["*"] : written));
+
 const budget = z.strictObject({
   usd_per_day: z.number().positive().optional(),
   usd_per_task: z.number().positive().optional(),
@@ -66,6 +72,8 @@ const inherited = {
   workspace_scope: z.enum(PLACE_SCOPES).optional(),
   /** How long a task is kept after its end; absent: for ever. */
   retention: duration.optional(),
+  /** The nodes that have its files; "*": all of them, which share them. Absent: the one that has taken its first turn, if it touches files. */
+  nodes: nodeNames.optional(),
 };
 
 const sharedPath = z.strictObject({

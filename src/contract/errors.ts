@@ -122,7 +122,8 @@ export const ERRORS = {
   "daemon.already_running": entry(409, 2, "operator", "never", "Stop the other daemon first, or use another --home."),
   "daemon.port_taken": entry(409, 2, "operator", "never", "Choose another port with --port, or stop the program that has it."),
   "daemon.cannot_listen": entry(500, 2, "operator", "never", "Check --host and --port: the address must be one of this machine's."),
-  "daemon.stopping": entry(503, 1, "caller", "later", "The daemon is stopping; send again when it is back."),
+  "daemon.stopping": entry(503, 1, "caller", "later", "This node is stopping; send again in a moment, to another node or when it is back."),
+  "node.name_taken": entry(409, 2, "operator", "later", "Give this node another name with --name; the other must be gone first."),
   "home.unusable": entry(500, 2, "operator", "never", "Make the directory writable for this user, or choose another with --home."),
   "store.corrupt": entry(
     500,
@@ -132,6 +133,7 @@ export const ERRORS = {
     "Nothing was changed. Move the file away, then restore a backup with `guildhall restore FILE`.",
   ),
   "store.newer_schema": entry(500, 2, "operator", "never", "Upgrade Guildhall to at least the version that last used this database."),
+  "store.older_nodes": entry(409, 2, "operator", "later", "Stop the nodes that are named, then start this one; the others follow it."),
   "store.changed_schema": entry(
     500,
     2,

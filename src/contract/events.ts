@@ -2,6 +2,9 @@
 export const EVENT_TYPES = [
   "daemon.started",
   "daemon.stopped",
+  "node.joined",
+  "node.left",
+  "node.lost",
   "config.applied",
   "config.rejected",
   "message.admitted",

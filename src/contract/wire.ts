@@ -62,6 +62,8 @@ export const routeDecision = z.object({
   trace: z.array(z.object({ binding: z.string(), line: z.number().nullable(), hit: z.boolean(), why: z.string() })),
   /** Rules that the trace leaves out; absent: none. */
   omitted: z.int().positive().optional(),
+  /** Of the config that it follows from: the same on every node. */
+  revision: z.int().optional(),
 });
 
 /** One turn, from its message to its reply. */

@@ -2,12 +2,14 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ChannelPlugin } from "../kernel/channel-plugin.ts";
 import { accountLease } from "../records/channels/channel-accounts.ts";
 import { openStore } from "../store/store.ts";
 import { type Daemon, startDaemon } from "./daemon.ts";
 import { findDaemon } from "./find-daemon.ts";
+import { lockHome } from "./home-lock.ts";
 import { backupHome, restoreHome } from "./local.ts";
 
 let home: string;
@@ -47,6 +49,27 @@ test("a message is answered as it streams, and the daemon leaves no trace but it
   await expect(fetch(`${daemon.url}/healthz`)).rejects.toThrow();
 });
 
+test("whoever asks whether it is ready is told of the end before anybody is refused", async () => {
+  const daemon = await start();
+  const status = async (path: string, init?: RequestInit): Promise<number> => (await fetch(`${daemon.url}${path}`, init)).status;
+  expect(await status("/readyz")).toBe(200);
+  const stopped = daemon.stop();
+  expect(await status("/readyz")).toBe(503);
+  expect(await ask(daemon, message)).toContain('"status":"completed"');
+  await stopped;
+  await expect(fetch(`${daemon.url}/healthz`)).rejects.toThrow();
+});
+
+test("a daemon whose database refuses its last words ends all the same", async () => {
+  const daemon = await start();
+  const database = new DatabaseSync(join(home, "state.db"));
+  database.exec("alter table ledger rename to elsewhere");
+  database.close();
+  await daemon.stop();
+  await expect(fetch(`${daemon.url}/healthz`)).rejects.toThrow();
+  lockHome(home).release();
+});
+
 test("an agent with a model that nobody knows is named at the start, and the others start", async () => {
   writeFileSync(join(home, "guildhall.yaml"), "agents: {main: {}, odd: {model: nobody/knows}}\n");
   const { agents } = await start();
@@ -84,7 +107,7 @@ test("an account that a killed daemon held is free at the next start", async () 
   await store.close();
   const listening: string[] = [];
   await start({ channels: [platformWith(listening, [])] });
-  await expect.poll(() => listening, { timeout: 5_000, interval: 5 }).toEqual(["listens"]);
+  await expect.poll(() => listening, { timeout: 15_000, interval: 5 }).toEqual(["listens"]);
 });
 
 test("a daemon that does not listen leaves what people say to others, and sends what is to be said", async () => {
@@ -92,7 +115,7 @@ test("a daemon that does not listen leaves what people say to others, and sends 
   const [listening, sent]: string[][] = [[], []];
   const daemon = await start({ listens: false, channels: [platformWith(listening as string[], sent as string[])] });
   await ask(daemon, { ...message, platform: "plain" });
-  await expect.poll(() => sent, { timeout: 5_000, interval: 5 }).toHaveLength(1);
+  await expect.poll(() => sent, { timeout: 15_000, interval: 5 }).toHaveLength(1);
   await daemon.stop();
   expect(listening).toEqual([]);
   const store = await openStore(`sqlite:${join(home, "state.db")}`);

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { hostname } from "node:os";
 import { configuredModels } from "../abilities/models/configured-models.ts";
 import type { Provider } from "../abilities/models/model-registry.ts";
 import { redactedModels } from "../abilities/models/redacted-models.ts";
@@ -7,15 +7,10 @@ import { McpServers } from "../abilities/tools/mcp/mcp-servers.ts";
 import { skillSource } from "../abilities/tools/skills/skill-source.ts";
 import type { Tool } from "../abilities/tools/tool.ts";
 import { Toolbox } from "../abilities/tools/toolbox.ts";
-import { decideDue } from "../acts/decide-due.ts";
-import { settleLeftDrafts } from "../acts/draft-reply.ts";
-import { sweepGuests } from "../acts/end-guest.ts";
-import { fireDueJobs } from "../acts/schedules/fire-jobs.ts";
 import type { ScheduleParts } from "../acts/schedules/schedule-parts.ts";
-import { failOverdueTasks, tellUntoldEnds } from "../acts/tasks/overdue-tasks.ts";
 import type { TaskParts } from "../acts/tasks/task-parts.ts";
-import { wakeForWaitingMail } from "../acts/wake-agent.ts";
 import { DELIVERY_WORK, REMOTE_WORK, TURN_WORK } from "../acts/work-kinds.ts";
+import { AgentsHere } from "../drivers/dispatch/agents-here.ts";
 import { deliverReply } from "../drivers/dispatch/deliver-reply.ts";
 import { Dispatcher } from "../drivers/dispatch/dispatcher.ts";
 import { doRemoteTask } from "../drivers/dispatch/do-remote-task.ts";
@@ -26,34 +21,33 @@ import { receiver } from "../drivers/intake/receive.ts";
 import { whereTo } from "../drivers/intake/where-to.ts";
 import { allRoutes } from "../edges/api/all-routes.ts";
 import { createApp } from "../edges/api/app.ts";
-import { ChannelGauges } from "../edges/api/channel-gauges.ts";
+import { channelGauges } from "../edges/api/channel-gauges.ts";
 import { operatorOr } from "../edges/api/credential.ts";
+import { nodeGauges } from "../edges/api/node-gauges.ts";
 import { BUILT_IN_CHANNELS } from "../edges/channels/built-in-channels.ts";
 import { ChannelHub } from "../edges/channels/channel-hub.ts";
 import { followTurns } from "../edges/channels/follow-turn.ts";
 import type { ChannelPlugin } from "../kernel/channel-plugin.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { noCrashPoints, type ReachedPoint } from "../kernel/crash-points.ts";
-import { asFailure, messageOf } from "../kernel/failure.ts";
+import { messageOf } from "../kernel/failure.ts";
 import { idSource } from "../kernel/ids.ts";
 import { systemRandom } from "../kernel/random.ts";
 import { Redaction } from "../kernel/redact.ts";
 import { Access } from "../records/access/access.ts";
 import { Approvals } from "../records/access/approvals.ts";
 import { Guests } from "../records/access/guests.ts";
+import { hasFiles } from "../records/agents/agent-home.ts";
+import { HELD_TURNS } from "../records/agents/held-turns.ts";
 import { Skills } from "../records/agents/skills.ts";
 import { Agreements } from "../records/agreements/agreements.ts";
 import type { AccountName } from "../records/channels/channel-accounts.ts";
-import { sweepPairings } from "../records/channels/pairings.ts";
 import { Claims } from "../records/claims/claims.ts";
 import { Mailbox } from "../records/mailbox/mailbox.ts";
 import { Memory } from "../records/memory/memory.ts";
 import { Pools } from "../records/pools/pools.ts";
 import { Schedules } from "../records/schedules/schedules.ts";
-import { indexTranscripts } from "../records/sessions/index-transcripts.ts";
 import { Sessions } from "../records/sessions/sessions.ts";
-import { Retention } from "../records/tasks/retention.ts";
-import { indexTasks } from "../records/tasks/task-index.ts";
 import { Tasks } from "../records/tasks/tasks.ts";
 import { Budgets } from "../records/usage/budgets.ts";
 import { KnownWorkflows } from "../records/workflows/known-workflows.ts";
@@ -63,18 +57,24 @@ import { LiveHub } from "../turns/live-hub.ts";
 import { TurnsHere } from "../turns/turns-here.ts";
 import { type AgentSummary, summaryOf } from "./agent-summary.ts";
 import type { BuiltInTools } from "./built-in-tools.ts";
+import { choresOf } from "./chores.ts";
 import { contextSources } from "./context-sources.ts";
 import { removeDaemonFile, writeDaemonFile } from "./daemon-file.ts";
+import { homeId } from "./home-id.ts";
 import { lockHome } from "./home-lock.ts";
 import { lazyA2a } from "./lazy-a2a.ts";
 import { lazyMcp } from "./lazy-mcp.ts";
 import { listen } from "./listen.ts";
 import { LocalModels } from "./local-models.ts";
+import { nameNode } from "./node-name.ts";
 import { ensureOperatorToken } from "./operator-token.ts";
+import { Presence } from "./presence.ts";
 import { programEnvironment } from "./program-environment.ts";
-import type { ObserveConfig } from "./reload.ts";
+import { Readiness } from "./readiness.ts";
 import { type LogLevel, stderrLog } from "./stderr-log.ts";
+import { stopInOrder } from "./stop-in-order.ts";
 import { storeInWords } from "./store-in-words.ts";
+import type { ObserveConfig } from "./store-revision.ts";
 import { type ConfigSource, loadWatched, Tenants } from "./tenants.ts";
 import { readVersion } from "./version.ts";
 
@@ -92,6 +92,10 @@ export interface DaemonOptions extends ConfigSource {
   /** False: it connects to no platform; what people say there waits for another daemon. */
   readonly listens?: boolean;
   readonly observe?: ObserveConfig;
+  /** What the other nodes know this one by; the machine's name when absent. */
+  readonly name?: string | undefined;
+  /** What `nodes:` of an agent may name besides. */
+  readonly labels?: readonly string[] | undefined;
   /** How long work is this node's without a word of it. */
   readonly leaseMs?: number;
 }
@@ -112,16 +116,16 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-const DUE_AT_ONCE = 100;
 const LEASE_MS = 15_000;
 /** Models and tools have limits of their own; this one is for a turn that never comes to an end. */
 const TURN_MS = 2 * 60 * 60_000;
 const FETCH_MS = 60_000;
-const HOUR_MS = 3_600_000;
-const GRACE_MS = 5_000;
 const DELIVERIES_AT_ONCE = 32;
-const STOP_MS = 8_000;
+/** For what is still being answered when everything else has ended. */
+const LAST_WORDS_MS = 500;
 const QUIET_MS = 3_000;
+/** Of agents, which change by themselves only where a node does. */
+const HOMES_MS = 60_000;
 
 /** Builds everything and hands each part what it needs. Whatever fails on the way undoes what was begun before it. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
@@ -131,10 +135,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const version = readVersion();
   const newId = idSource(systemClock, systemRandom);
   const node = newId();
+  const leaseMs = options.leaseMs ?? LEASE_MS;
+  const named = nameNode(options, process.env, hostname(), options.listens === false ? node.slice(-6) : null);
   const toolNames = (options.tools ?? []).map(({ name }) => name);
   const platforms = (options.channels ?? []).map(({ platform }) => platform);
-  const { settings: written, looks } = loadWatched(options, { knownTools: toolNames, knownChannels: platforms });
-  const settings = options.observe?.settings(written) ?? written;
+  const watched = await loadWatched(options, { knownTools: toolNames, knownChannels: platforms });
+  const settings = options.observe?.settings(watched.settings) ?? watched.settings;
   const { home, config, storeLocation } = settings;
   redaction.add(settings.secrets.values());
   const local = new LocalModels();
@@ -143,7 +149,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await using undo = new AsyncDisposableStack();
   const lock = lockHome(home);
   undo.defer(() => lock.release());
-  const store = await openStore(storeLocation, { clock: systemClock, random: systemRandom, reached });
+  const store = await openStore(storeLocation, { clock: systemClock, random: systemRandom, reached, log });
   undo.defer(() => store.close());
   // The home's lock makes this the only daemon on the file: what is claimed there was claimed by one that died.
   if (store.kind === "sqlite") {
@@ -155,18 +161,23 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   redaction.add([["operator.token", operatorToken]]);
 
   const pools = new Pools(store);
-  const tenants = await Tenants.open(options, looks, local.in(settings), {
-    store,
-    pools,
-    node,
-    log,
-    redaction,
-    reached,
-    observe: options.observe,
-    local,
-    toolNames,
-    platforms,
-  });
+  const tenants = await Tenants.open(
+    options,
+    { ...watched, settings: local.in(settings) },
+    {
+      store,
+      pools,
+      node,
+      name: named.name,
+      log,
+      redaction,
+      reached,
+      observe: options.observe,
+      local,
+      toolNames,
+      platforms,
+    },
+  );
   const { agents, personalities } = tenants;
   const access = new Access(store, agents, newId, systemRandom);
   const claims = new Claims(store, node);
@@ -246,7 +257,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     log,
     random: systemRandom,
     clock: systemClock,
-    leaseMs: options.leaseMs ?? LEASE_MS,
+    leaseMs,
     plugins: [...(options.channels ?? []), ...BUILT_IN_CHANNELS],
     listens: options.listens ?? true,
     receive: (account, messages, alongside) => receive(account, messages, alongside),
@@ -269,6 +280,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     redaction,
     spill: async (context, text) => (await ours()).spill(context, text),
     files: { senderOf: (address) => channels.senderOf(address), workspaces, fetchMs: FETCH_MS },
+    keepDelivery: (account) => deliveries.keepPlace(account),
     shows: followTurns({
       ...{ store, newId, live, log, delivers, clock: systemClock, quietMs: QUIET_MS },
       senderOf: (address) => channels.senderOf(address),
@@ -276,10 +288,18 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     turnMs: TURN_MS,
   });
   const remote = doRemoteTask({ ...tasks, peers: new Peers(systemClock), random: systemRandom, reached, redact: redaction.text });
-  const common = { queue: store.queue, owner: node, log, leaseMs: options.leaseMs ?? LEASE_MS };
+  const common = { queue: store.queue, owner: node, log, leaseMs };
+  const drawn = homeId(home, hostname(), systemRandom);
+  if (drawn.elsewhere !== null)
+    log.warn("this home is a copy, or has moved: it is taken for a new one. What was bound to the one before follows its name (--name)", {
+      before: drawn.elsewhere,
+    });
+  const known = { ...named, home: drawn.id };
+  const here = new AgentsHere({ store, agents, node: known, log, hasFiles: (agent) => hasFiles(home, agent) });
   const dispatcher = new Dispatcher({
     ...common,
-    handlers: { [TURN_WORK]: turn, [REMOTE_WORK]: remote },
+    handlers: { [TURN_WORK]: here.only(turn), [REMOTE_WORK]: remote },
+    elsewhere: () => here.elsewhere(),
     limit: () => agents.current.settings.config.limits.turns,
     tenants: () => agents.current.agents.size,
   });
@@ -301,48 +321,24 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await channels.adopt(now.config.channels);
     if (channels.accounts.length > 0) deliveries.start();
   };
-  const channelGauges = new ChannelGauges(store, () => channels.accounts);
-  const retention = new Retention(store, (name) => {
-    const { agents: known, settings } = agents.current;
-    const agent = known.get(name);
-    return agent ? agent.retention : (settings.config.retention ?? null);
-  });
-  let sweptAt = 0;
-  /** It looks at everything that is kept: now and then is often enough. */
-  const sweepBlobs = async (): Promise<void> => {
-    const now = systemClock.now();
-    if (now - sweptAt < HOUR_MS) return;
-    sweptAt = now;
-    await store.blobs.sweep(HOUR_MS);
-  };
-  const upkeep = new Upkeep(tasks, node, log, [
-    { name: "held turns", run: () => tenants.wake() },
-    { name: "channels", run: adoptChannels },
-    { name: "drafts of turns that are over", run: () => settleLeftDrafts(store) },
-    { name: "states of channels", run: () => channelGauges.look() },
-    { name: "schedules", run: () => fireDueJobs(schedules) },
-    { name: "idempotency keys", run: () => store.idempotency.sweep() },
-    { name: "claims", run: () => claims.sweep() },
-    { name: "mail", run: () => mailbox.sweep() },
-    { name: "mail that wakes", run: () => wakeForWaitingMail({ store, agents, newId }) },
-    { name: "proposals", run: () => decideDue(agreement, DUE_AT_ONCE) },
-    { name: "pools", run: () => pools.sweep() },
-    { name: "what nobody refers to", run: sweepBlobs },
-    { name: "approvals", run: () => approvals.sweep() },
-    { name: "pairings", run: () => sweepPairings(store) },
-    { name: "budgets", run: () => budgets.sweep() },
-    { name: "tasks that are overdue", run: () => failOverdueTasks(tasks) },
-    { name: "ends of tasks to be told", run: () => tellUntoldEnds(tasks) },
-    { name: "tasks to be found", run: () => indexTasks(store) },
-    { name: "tasks that were kept long enough", run: () => retention.sweep() },
-    { name: "older transcripts", run: () => indexTranscripts(store) },
-    { name: "guests", run: () => sweepGuests({ store, guests, claims }) },
-    {
-      name: "programs in the background",
-      run: async () => (await built)?.endOf((agent) => agents.current.agents.get(agent)?.state !== "active"),
-    },
-    { name: "MCP servers", run: async () => servers.adopt(agents.current) },
-  ]);
+  const upkeep = new Upkeep(
+    tasks,
+    node,
+    log,
+    choresOf({ ...tasks, node, schedules, claims, mailbox, agreement, approvals, budgets, guests }, [
+      { name: "config of the others", due: () => tenants.newer(), run: () => tenants.follow() },
+      { name: "held turns", due: () => HELD_TURNS, run: () => tenants.wake() },
+      { name: "channels", run: adoptChannels },
+      {
+        name: "programs in the background",
+        // Of one that has moved, the agent could neither see nor end it any more.
+        run: async () =>
+          (await built)?.endOf((agent) => agents.current.agents.get(agent)?.state !== "active" || here.elsewhere().has(agent)),
+      },
+      { name: "homes of agents", due: () => here.changed(), everyMs: () => (here.isBehind ? 0 : HOMES_MS), run: () => here.follow() },
+      { name: "MCP servers", run: async () => servers.adopt(agents.current) },
+    ]),
+  );
   const mcp = lazyMcp({ ...tasks, agreements, claims, mailbox, guests, agents, running, log, version });
   const takesIn = intake(store, agents, newId, reached, {
     models,
@@ -367,7 +363,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   });
   const host = options.host ?? config.server.host;
   const streams = new AbortController();
-  let ready = true;
+  const readiness = new Readiness();
   const app = createApp({
     store,
     log,
@@ -396,12 +392,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       accounts: () => channels.accounts,
       agentControl: tenants.control(
         () => dispatcher.letGo(),
-        (agent) => summaryOf(agent, models).problem,
+        (agent) => summaryOf(agent, models).problem ?? here.problemOf(agent),
       ),
+      missingNodes: () => here.missing(),
       policy: () => agents.current.policy,
       version,
       node,
-      isReady: () => ready,
+      isReady: () => readiness.ask(),
     }),
     authenticate: operatorOr(operatorToken, (token) => access.authenticate(token)),
     stillValid: (ids) => access.stillValid(ids),
@@ -409,13 +406,29 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     version,
     stopping: streams.signal,
     redaction,
-    gauges: channelGauges.gauges,
+    looks: [channelGauges(store, () => channels.accounts), nodeGauges(store, node, () => upkeep.takeovers)],
+    isDraining: () => readiness.isRefusing,
   });
   const server = await listen(app.fetch, host, options.port ?? config.server.port);
-  undo.defer(() => server.closeAll());
+  undo.defer(() => server.close(LAST_WORDS_MS));
   undo.defer(() => streams.abort());
-  undo.defer(() => server.refuseNew());
 
+  const presence = new Presence(
+    store,
+    {
+      id: node,
+      ...known,
+      version,
+      url: server.url,
+      leaseMs,
+    },
+    () => ({ revision: agents.current.number, problem: tenants.problem }),
+    log,
+  );
+  await presence.begin();
+  undo.defer(() => presence.end());
+  await store.confirmSchema();
+  await here.begin();
   const tell = (type: "daemon.started" | "daemon.stopped", data: unknown): Promise<unknown> =>
     store.transact(type, (tx) => store.ledger.append(tx, { type, actor: node, subject: ["node", node], data }));
   await tell("daemon.started", { version, url: server.url, pid: process.pid });
@@ -423,26 +436,21 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   dispatcher.start();
   await adoptChannels();
   upkeep.start();
-  tenants.watch();
+  tenants.watch(() => void presence.beat());
   void tenants.takeUpLocal(localModel);
   const parts = undo.move();
 
-  const orderly = async (): Promise<void> => {
-    ready = false;
+  const refuse = (): void => {
+    server.drain();
     removeDaemonFile(home);
-    server.refuseNew();
     tenants.stop();
-    await upkeep.stop();
-    // First whatever could bring more.
-    await channels.stop();
-    await Promise.all([dispatcher.stop(GRACE_MS), deliveries.stop(GRACE_MS)]);
-    await tell("daemon.stopped", null);
-    await parts.disposeAsync();
   };
-  const stop = async (): Promise<void> => {
-    const late = sleep(STOP_MS, "late", { ref: false });
-    const outcome = await Promise.race([orderly().catch((error: unknown) => asFailure(error).message), late]);
-    if (outcome !== undefined) log.warn("stopped without ceremony; what was unfinished is taken up at the next start", { why: outcome });
+  const over = async (): Promise<void> => {
+    try {
+      await tell("daemon.stopped", null);
+    } finally {
+      await parts.disposeAsync();
+    }
   };
   let stopped: Promise<void> | undefined;
   const accounts = channels.accounts.map(({ platform, account }) => ({ platform, account }));
@@ -459,7 +467,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     channels: accounts,
     report: (reason) => log.error("something failed and nobody was told; the rest goes on", { error: messageOf(reason) }),
     stop: () => {
-      stopped ??= stop();
+      stopped ??= stopInOrder({
+        ...{ readiness, presence, upkeep, channels, dispatchers: [dispatcher, deliveries], log },
+        ...{ refuse, over },
+      });
       return stopped;
     },
   };

@@ -1,9 +1,10 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { systemRandom } from "../kernel/random.ts";
 import { readDaemonFile, removeDaemonFile, writeDaemonFile } from "./daemon-file.ts";
+import { homeId } from "./home-id.ts";
 import { lockHome } from "./home-lock.ts";
 import { ensureOperatorToken, readOperatorToken } from "./operator-token.ts";
 
@@ -32,6 +33,36 @@ describe("the lock", () => {
   test("cannot be had where the home is a file", () => {
     writeFileSync(join(home, "file"), "");
     expect(() => lockHome(join(home, "file"))).toThrow(expect.objectContaining({ code: "home.unusable" }));
+  });
+});
+
+describe("the id", () => {
+  test("is the same as long as the home is where it is", () => {
+    const { id, elsewhere } = homeId(home, "alpha", systemRandom);
+    expect(id).toMatch(/^[0-9a-f]{24}$/);
+    expect(elsewhere).toBeNull();
+    expect(homeId(home, "alpha", systemRandom)).toEqual({ id, elsewhere: null });
+  });
+
+  test("is another one on the clone of a machine, and says where it was before, once", () => {
+    const { id } = homeId(home, "alpha", systemRandom);
+    const cloned = homeId(home, "beta", systemRandom);
+    expect(cloned).toEqual({ id: expect.stringMatching(/^[0-9a-f]{24}$/), elsewhere: `alpha:${home}` });
+    expect(cloned.id).not.toBe(id);
+    expect(homeId(home, "beta", systemRandom)).toEqual({ id: cloned.id, elsewhere: null });
+  });
+
+  test("is another one in a copy on the same machine", () => {
+    const { id } = homeId(home, "alpha", systemRandom);
+    const copy = join(home, "copy");
+    cpSync(join(home, "node.id"), join(copy, "node.id"));
+    expect(homeId(copy, "alpha", systemRandom).id).not.toBe(id);
+    expect(homeId(home, "alpha", systemRandom).id).toBe(id);
+  });
+
+  test("of which half was written is drawn again", () => {
+    writeFileSync(join(home, "node.id"), "");
+    expect(homeId(home, "alpha", systemRandom).id).toMatch(/^[0-9a-f]{24}$/);
   });
 });
 

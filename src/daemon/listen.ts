@@ -1,5 +1,6 @@
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, isIPv6, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import { ERRORS, type ErrorCode } from "../contract/errors.ts";
 import { Failure } from "../kernel/failure.ts";
@@ -8,9 +9,10 @@ import { limitConnections } from "./connections.ts";
 export interface Listening {
   /** Where a program on this machine reaches us. */
   readonly url: string;
-  /** No new connections; open ones go on. */
-  refuseNew(): void;
-  closeAll(): void;
+  /** Connections are still taken, so that whoever asks is told to go elsewhere; none is kept for another request. */
+  drain(): void;
+  /** No new connections. What is being answered is answered, as far as that takes no longer than this. */
+  close(withinMs: number): Promise<void>;
 }
 
 /** Whoever needs longer to send a request is not sending it. */
@@ -26,6 +28,13 @@ export async function listen(fetch: (request: Request) => Response | Promise<Res
     errorHandler: () => Response.json(refusal("request.malformed", "this is not a request"), { status: 422 }),
   });
   const server = createServer(TIMES, listener);
+  const answering = new Set<ServerResponse>();
+  let isDraining = false;
+  server.prependListener("request", (_request, response: ServerResponse) => {
+    if (isDraining) lastOfItsConnection(response);
+    answering.add(response);
+    response.once("close", () => answering.delete(response));
+  });
   server.timeout = STILL_MS;
   limitConnections(server, CONNECTIONS);
   server.on("clientError", refuseBytes);
@@ -38,9 +47,24 @@ export async function listen(fetch: (request: Request) => Response | Promise<Res
   const bound = server.address() as AddressInfo;
   return {
     url: `http://${reachable(host)}:${bound.port}`,
-    refuseNew: () => void server.close(),
-    closeAll: () => server.closeAllConnections(),
+    drain: () => {
+      isDraining = true;
+      for (const response of answering) lastOfItsConnection(response);
+      server.closeIdleConnections();
+    },
+    close: async (withinMs) => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const done = new AbortController();
+      await Promise.race([closed, sleep(withinMs, undefined, { signal: done.signal, ref: false }).catch(() => {})]);
+      done.abort();
+      server.closeAllConnections();
+    },
   };
+}
+
+/** A client that keeps its connection would send its next request here. */
+function lastOfItsConnection(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader("connection", "close");
 }
 
 /** What the parser of HTTP cannot read never becomes a request, but gets an answer of the common shape. */

@@ -9,10 +9,11 @@ import { agentHome, makeAgentHome } from "../records/agents/agent-home.ts";
 import { viewAll } from "../records/agents/agent-view.ts";
 import { Personalities } from "../records/agents/personality.ts";
 import { revisionOf } from "../records/agents/revision.ts";
-import { configFileOf, type EditedConfig, editConfig } from "../settings/edit-config.ts";
+import { backupOf, configFileOf, type EditedConfig } from "../settings/edit-config.ts";
 import { homeOf, type Whereabouts } from "../settings/home.ts";
 import { loadSettings, type Settings } from "../settings/load-settings.ts";
 import { summaryOf } from "./agent-summary.ts";
+import { editNewest, isShared } from "./edit-newest.ts";
 
 /** Agents in the config file, whether or not a daemon runs. A running one notices the change. */
 
@@ -24,30 +25,64 @@ export interface AddedAgent extends EditedConfig {
 }
 
 export async function addAgentAt(where: Whereabouts, agent: NewAgent): Promise<AddedAgent> {
-  const edited = await editConfig(where, process.env, (now) => editsToAdd(now, agent));
+  const edited = await editNewest(where, process.env, (now) => editsToAdd(now, agent));
   const home = homeOf(where, process.env);
   const returned = existsSync(agentHome(home, agent.id));
   return { id: agent.id, ...edited, folder: makeAgentHome(home, agent.id), returned };
 }
 
+export function configFileAt(where: Whereabouts): string {
+  return configFileOf(where, process.env);
+}
+
 /** Of the config as it is now; empty where it cannot be read. */
 export function configHashAt(where: Whereabouts): string {
+  return hashOf(configFileOf(where, process.env));
+}
+
+function hashOf(file: string): string {
   try {
-    return sha256(readFileSync(configFileOf(where, process.env), "utf8"));
+    return sha256(readFileSync(file, "utf8"));
   } catch {
     return "";
   }
 }
 
-/** With what it is then: one whose section is broken is neither paused nor active, whatever its section says. */
+/** `revision`: with which it is in force already. */
+export interface StateEdit extends EditedConfig, Pick<Agent, "state" | "because"> {
+  readonly revision: number | null;
+}
+
+/** The daemon of this home, where it reads the same file. */
+export interface DaemonOfFile {
+  /** Answers the revision with which it is in force. */
+  setState(): Promise<number>;
+}
+
+/**
+ * With what it is then: one whose section is broken is neither paused nor active, whatever its section says. Where nodes share a config and a
+ * daemon runs, it makes the change: it knows what others change at the same moment.
+ */
 export async function setAgentStateAt(
   where: Whereabouts,
   id: string,
   state: (typeof AGENT_STATES)[number],
-): Promise<EditedConfig & Pick<Agent, "state" | "because">> {
-  const edited = await editConfig(where, process.env, (now) => editsToSetState(now, id, state));
+  daemon: DaemonOfFile | null,
+): Promise<StateEdit> {
+  const isDaemons = daemon !== null && isShared(loadSettings(where, process.env));
+  const edited = isDaemons
+    ? await editedBy(daemon, configFileOf(where, process.env))
+    : { ...(await editNewest(where, process.env, (now) => editsToSetState(now, id, state))), revision: null };
   const now = revisionOf(loadSettings(where, process.env), 0).agents.get(id);
   return { ...edited, state: now?.state ?? state, because: now?.because ?? null };
+}
+
+async function editedBy(daemon: DaemonOfFile, file: string): Promise<EditedConfig & Pick<StateEdit, "revision">> {
+  const before = hashOf(file);
+  const revision = await daemon.setState();
+  const hash = hashOf(file);
+  const backup = backupOf(file, before);
+  return { file, hash, revision, changed: hash !== before, backup: hash !== before && existsSync(backup) ? backup : null };
 }
 
 export function listAgentsAt(where: Whereabouts): AgentView[] {
@@ -121,6 +156,7 @@ function valuesOf(settings: Settings, agent: Agent, personality: string | null):
     shown("group_scope", agent.groupScope),
     shown("memory_scope", agent.memoryScope),
     shown("workspace_scope", agent.workspaceScope),
+    shown("nodes", agent.nodes),
     shown("sees", agent.sees, null),
     shown("shared_paths", agent.sharedPaths, null),
     shown("env", Object.keys(agent.env), null),

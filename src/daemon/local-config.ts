@@ -5,10 +5,12 @@ import { routingProblems } from "../deciders/routing/routing-problems.ts";
 import { redactor } from "../kernel/redact.ts";
 import { configJsonSchema } from "../settings/config-json-schema.ts";
 import type { ConfigProblem } from "../settings/config-problem.ts";
+import type { EditedConfig } from "../settings/edit-config.ts";
 import { homeOf, type Whereabouts } from "../settings/home.ts";
 import { inspectSettings, type Settings } from "../settings/load-settings.ts";
 import { namedSecrets } from "../settings/secrets.ts";
 import { type ConfigExcerpt, configExcerpt } from "./config-excerpt.ts";
+import { pullNewest } from "./edit-newest.ts";
 import { modelProblems } from "./model-problems.ts";
 
 export interface CheckedProblem extends ConfigProblem {
@@ -47,6 +49,10 @@ export function checkConfig(where: Whereabouts, file: string | undefined): Check
 /** What can be said about a config once it can be read. */
 function afterwards(settings: Settings): ConfigProblem[] {
   return [...policyProblems(settings), ...routingProblems(settings), ...modelProblems(settings)];
+}
+
+export function pullConfig(where: Whereabouts): Promise<EditedConfig> {
+  return pullNewest(where, process.env);
 }
 
 export function configSchemaAsJson(): Record<string, unknown> {

@@ -37,6 +37,7 @@ const INHERITED: Readonly<Record<string, keyof Agent>> = {
   group_scope: "groupScope",
   memory_scope: "memoryScope",
   workspace_scope: "workspaceScope",
+  nodes: "nodes",
 };
 
 /** The value of a key, where it comes from, and who reads it. */

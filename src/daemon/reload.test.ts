@@ -11,7 +11,8 @@ import { AgentRegistry } from "../records/agents/registry.ts";
 import { Pools } from "../records/pools/pools.ts";
 import { loadSettings, type Settings } from "../settings/load-settings.ts";
 import { openStore, type Store } from "../store/store.ts";
-import { Reload, type ReloadParts, storeRevision } from "./reload.ts";
+import { Reload, type ReloadParts } from "./reload.ts";
+import { storeRevision } from "./store-revision.ts";
 
 let home: string;
 let store: Store;
@@ -37,16 +38,19 @@ async function reloading(first: string, ...texts: readonly string[]) {
     store,
     revisions: new ConfigRevisions(store),
     pools: new Pools(store),
-    node: "n",
+    node: "n1",
+    name: "n",
     log,
     redaction: new Redaction(),
     reached: noCrashPoints,
     configFile: join(home, "guildhall.yaml"),
     load: async () => settingsOf((left.length > 1 ? left.shift() : left[0]) as string),
+    read: async (text) => settingsOf(text),
     looks: () => left[0] as string,
   };
-  const agents = new AgentRegistry(await storeRevision(parts, settingsOf(first), []));
-  const reload = new Reload(parts, agents, async () => {});
+  const begun = settingsOf(first);
+  const agents = new AgentRegistry(await storeRevision(parts, begun, []));
+  const reload = new Reload(parts, agents, { hash: begun.configHash }, async () => {});
   await reload.changed();
   return { agents, reload, states: async () => (await parts.revisions.list(10)).map(({ state }) => state).toReversed() };
 }

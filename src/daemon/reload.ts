@@ -1,122 +1,105 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { COMMONS } from "../contract/guests.ts";
 import { sha256 } from "../kernel/canonical-json.ts";
-import type { ReachedPoint } from "../kernel/crash-points.ts";
 import { asFailure, Failure, isFailure } from "../kernel/failure.ts";
-import type { Log } from "../kernel/log.ts";
-import type { Redaction } from "../kernel/redact.ts";
 import { changesBetween } from "../records/agents/config-changes.ts";
-import type { ConfigRevisions } from "../records/agents/config-revisions.ts";
+import type { NewestRevision, RecordRules } from "../records/agents/config-revisions.ts";
 import type { AgentRegistry } from "../records/agents/registry.ts";
-import { type Revision, revisionOf } from "../records/agents/revision.ts";
-import type { Pools } from "../records/pools/pools.ts";
-import { type ConfigProblem, configFailure, inWords } from "../settings/config-problem.ts";
+import type { Revision } from "../records/agents/revision.ts";
+import type { ConfigProblem } from "../settings/config-problem.ts";
+import type { EditBase } from "../settings/edit-config.ts";
 import type { Settings } from "../settings/load-settings.ts";
 import type { FileLooks } from "../settings/watch-files.ts";
-import type { Store } from "../store/store.ts";
+import { FileHere, type FileParts, type FirstFile, type Wanted } from "./file-here.ts";
 import { type LocalModels, tellDefault } from "./local-models.ts";
+import { type RevisionParts, revisionUnder, storeRevision } from "./store-revision.ts";
+import { ownSectionsOf, storedSettings } from "./stored-settings.ts";
+import { refusalInWords, tellQuarantined, tellWarnings } from "./tell-config.ts";
 
-export interface ReloadParts {
-  readonly store: Store;
-  readonly revisions: ConfigRevisions;
-  readonly pools: Pools;
-  readonly node: string;
-  readonly log: Log;
-  readonly redaction: Redaction;
-  readonly reached: ReachedPoint;
-  readonly configFile: string;
-  /** Of the tools that the program around us brings. */
-  readonly toolNames?: readonly string[];
+export interface ReloadParts extends RevisionParts, FileParts {
   /** Of the channels that the program around us brings. */
   readonly platforms?: readonly string[];
-  /** Reads the files as they are now. */
-  load(): Promise<Settings>;
   /** How those files look now: as long as they look the same, they need not be read again. */
   looks(): FileLooks;
-  readonly observe?: ObserveConfig | undefined;
   readonly local?: LocalModels | undefined;
-}
-
-/** For whoever wants to know who reads what of a config: sees settings and revisions before anybody else, and may put others in their place. */
-export interface ObserveConfig {
-  settings(settings: Settings): Settings;
-  revision(revision: Revision): Revision;
 }
 
 /** A text that cannot be read may be half of one: it counts when it has stayed so. */
 const STAYS_MS = 500;
 /** Shorter where all but one agent's section can be read: the others must not wait. */
 const BROKEN_STAYS_MS = 250;
-
-/** Stores the settings as a revision, unless they are the last one's already, and makes the pools what they say. */
-export async function storeRevision(parts: ReloadParts, settings: Settings, changes: readonly string[], always = false): Promise<Revision> {
-  const { store, revisions, pools, node, redaction } = parts;
-  redaction.add(settings.secrets.values());
-  const problems = [...settings.quarantined.values()].flat();
-  const wanted = { [COMMONS]: { readers: ["*"], writers: ["*"] }, ...settings.config.pools };
-  refuseBadPools(pools, wanted, settings);
-  const entry = {
-    hash: settings.configHash,
-    state: "applied" as const,
-    node,
-    text: redaction.text(settings.configText),
-    changes,
-    problems,
-  };
-  const { number } = await store.transact(
-    "apply config",
-    async (tx) => {
-      await pools.reconcileIn(tx, wanted);
-      return revisions.recordIn(tx, entry, always);
-    },
-    "locked",
-  );
-  parts.reached("config.stored");
-  const revision = revisionOf(settings, number, parts.toolNames);
-  return parts.observe?.revision(revision) ?? revision;
-}
-
-/** With the place in the file, which the pools do not know. */
-function refuseBadPools(pools: Pools, wanted: Parameters<Pools["checkConfig"]>[0], { configFile, originOf }: Settings): void {
-  try {
-    pools.checkConfig(wanted);
-  } catch (error) {
-    const { message, details } = asFailure(error);
-    const origin = originOf(["pools", String(details.pool)]);
-    if (configFile === null || origin === null) throw error;
-    const path = `pools.${details.pool}`;
-    const fix = "Correct the schema of its keys; `$ref` must lead somewhere, and patterns must be valid.";
-    const said = message.replace(`${path}: `, "");
-    throw configFailure([{ severity: "error", code: "config.bad_pool", file: configFile, ...origin, path, message: said, fix }], error);
-  }
-}
+/** Of nodes that change the config again and again, each comes to its turn. */
+const TRIES = 20;
 
 /** Settings that are not applied yet, and how their files looked before they were read. */
 interface Unsure {
-  readonly settings: Settings;
+  readonly wanted: Wanted;
   readonly looks: FileLooks;
 }
 
-/** Takes what the config says now, as a whole or not at all. */
+/** What the others run on and this node cannot. */
+interface Blocked {
+  readonly number: number;
+  readonly words: string;
+  /** Of the files that could help, when it was last tried. */
+  readonly looks: FileLooks;
+}
+
+/**
+ * Takes what the config says now, as a whole or not at all. Where nodes share a store, that is the newest revision there; the file of a node
+ * makes one when somebody changes it, and is otherwise no reason to leave what the others run on.
+ */
 export class Reload {
   readonly #parts: ReloadParts;
   readonly #agents: AgentRegistry;
-  readonly #applied: () => Promise<unknown>;
+  readonly #settled: () => Promise<unknown>;
+  readonly #isShared: boolean;
   #last: Promise<unknown> = Promise.resolve();
-  /** What is wrong with the files as they are, once it was told. */
-  #trouble: string | undefined;
+  readonly #file: FileHere;
+  #blocked: Blocked | undefined;
 
-  /** `applied` is called after each new revision is everybody's. */
-  constructor(parts: ReloadParts, agents: AgentRegistry, applied: () => Promise<unknown>) {
+  /** `settled` is called after each new revision is in force here, when it shows that one cannot be, and when a file can be used again. */
+  constructor(parts: ReloadParts, agents: AgentRegistry, file: FirstFile, settled: () => Promise<unknown>) {
     this.#parts = parts;
     this.#agents = agents;
-    this.#applied = applied;
+    this.#file = new FileHere(parts, file);
+    this.#settled = settled;
+    this.#isShared = parts.store.kind === "postgres";
+  }
+
+  /** Why this node does not run on the newest config, or on its file; null: it does. */
+  get problem(): string | null {
+    return this.#blocked?.words ?? this.#file.trouble ?? null;
+  }
+
+  /** The newest revision that was tried here. */
+  get known(): number {
+    return Math.max(this.#agents.current.number, this.#blocked?.number ?? 0);
   }
 
   /** Resolves when what the files say is applied; refuses, and changes nothing, when it cannot be. */
   now(): Promise<void> {
     return this.#take();
+  }
+
+  /** Takes what another node has applied since. */
+  follow(): Promise<void> {
+    return this.#isShared ? this.#inTurn(() => this.#follow()) : Promise.resolve();
+  }
+
+  /**
+   * Has the file changed by `write`, on what runs everywhere, and applies it. `base`: the text to write the change into, in place of one in the
+   * file that has become old. What others apply meanwhile is not undone: then it is all done once more, on theirs.
+   */
+  async edit(write: (base: EditBase | undefined) => Promise<unknown>): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      if (this.#isShared) await this.#take();
+      try {
+        return await this.#inTurn(() => this.#editOnce(write));
+      } catch (error) {
+        if (!this.#isShared || !isFailure(error, "config.changed") || tries === TRIES) throw error;
+      }
+    }
   }
 
   /**
@@ -145,8 +128,8 @@ export class Reload {
   /** Takes what the files say; `known` is what they said when they were last read, and holds while they look the same. */
   #take(known?: Unsure): Promise<void> {
     return this.#inTurn(async () => {
-      const { looks, load } = this.#parts;
-      await this.#apply(known?.looks === looks() ? known.settings : await load());
+      await this.#apply(known?.looks === this.#parts.looks() ? known.wanted : await this.#file.wanted(this.#agents.current));
+      await this.#follow();
     });
   }
 
@@ -154,10 +137,11 @@ export class Reload {
   #unlessBroken(): Promise<Unsure | undefined> {
     return this.#inTurn(async () => {
       const looks = this.#parts.looks();
-      const settings = await this.#parts.load();
+      const wanted = await this.#file.wanted(this.#agents.current);
       const { quarantined } = this.#agents.current.settings;
-      if ([...settings.quarantined.keys()].some((id) => !quarantined.has(id))) return { settings, looks };
-      await this.#apply(settings);
+      if ([...wanted.settings.quarantined.keys()].some((id) => !quarantined.has(id))) return { wanted, looks };
+      await this.#apply(wanted);
+      await this.#follow();
     });
   }
 
@@ -168,78 +152,139 @@ export class Reload {
     return next;
   }
 
-  async #apply(settings: Settings): Promise<void> {
-    const { log } = this.#parts;
+  async #apply({ settings, fileHash, isEdited }: Wanted, rules: RecordRules = {}): Promise<void> {
+    const { log, configFile } = this.#parts;
     const before = this.#agents.current;
-    refuseEmptied(settings, before.settings);
     const changes = changesBetween(before.settings, settings);
-    const sameText = before.settings.configHash === settings.configHash;
-    if (sameText && changes.length === 0) {
-      if (this.#trouble !== undefined) log.info("the config is as it was before", { revision: before.number });
-      this.#trouble = undefined;
+    const isSameText = before.settings.configHash === settings.configHash;
+    // Somebody's own edit: it is taken also where it replaces what others have changed, but not without a word.
+    const mayReplace = this.#isShared && isEdited && !isSameText && rules.after === undefined;
+    let replaces = mayReplace && this.#file.olderThan(before.settings) !== undefined;
+    if (isSameText && changes.length === 0) {
+      const wasTrouble = this.#file.trouble !== undefined;
+      this.#file.settle(fileHash);
+      if (!wasTrouble) return;
+      log.info("the config is as it was before", { revision: before.number });
+      await this.#settled();
       return;
     }
     const told = changes.length > 0 ? changes : ["nothing but words and order"];
-    const next = await storeRevision(this.#parts, settings, told, sameText);
-    this.#trouble = undefined;
-    this.#agents.apply(next);
+    // Other names are no reason to bring back a text that another node has replaced.
+    const first = isSameText || mayReplace ? { always: isSameText, after: before.number } : rules;
+    const next = await storeRevision(this.#parts, settings, told, first).catch((error: unknown) => {
+      if (!this.#isShared || first === rules || !isFailure(error, "config.changed")) throw error;
+      replaces = mayReplace;
+      return mayReplace ? storeRevision(this.#parts, settings, told) : undefined;
+    });
+    this.#file.settle(fileHash);
+    // Nothing to store; but the names of now hold here all the same, in case what has replaced it cannot be used.
+    if (!next) return this.#put(revisionUnder(this.#parts, settings, before.number));
+    if (replaces)
+      log.warn("the config file was changed from an older text: what others had changed since is replaced", {
+        file: configFile,
+        revision: next.number,
+      });
     log.info("the config was applied", { revision: next.number, changes: told.join("; ") });
-    tellQuarantined(log, settings, before.settings);
-    tellWarnings(log, settings, before.settings);
-    if (settings.modelKeys.localModel !== before.settings.modelKeys.localModel) tellDefault(log, settings);
-    await this.#applied();
+    await this.#put(next);
+  }
+
+  async #follow(): Promise<void> {
+    const { revisions, log } = this.#parts;
+    const newest = this.#isShared ? await revisions.newest() : undefined;
+    const before = this.#agents.current;
+    if (!newest || newest.number <= before.number) {
+      this.#blocked = undefined;
+      return;
+    }
+    const looks = this.#parts.looks();
+    if (this.#blocked?.number === newest.number && this.#blocked.looks === looks) return;
+    let settings: Settings;
+    try {
+      settings = await this.#settingsOf(newest);
+    } catch (error) {
+      if (!isFailure(error, "config.invalid")) throw error;
+      return this.#block(newest, error, looks);
+    }
+    const told = changesBetween(before.settings, settings).join("; ") || "nothing";
+    log.info("the config that another node has applied is in force here", { revision: newest.number, node: newest.node, changes: told });
+    await this.#put(revisionUnder(this.#parts, settings, newest.number));
+  }
+
+  /** The same text by another number, the file that somebody has put here as well, or what is stored. */
+  async #settingsOf(newest: NewestRevision): Promise<Settings> {
+    const { revisions, load, read } = this.#parts;
+    const { settings } = this.#agents.current;
+    if (newest.hash === settings.configHash) return settings;
+    const file = await load().catch((error: unknown) => {
+      if (!isFailure(error, "config.invalid")) throw error;
+    });
+    if (file?.configHash !== newest.hash) return storedSettings(revisions, read, newest, ownSectionsOf(settings));
+    this.#file.settle(newest.hash);
+    return file;
+  }
+
+  async #put(next: Revision): Promise<void> {
+    const { log } = this.#parts;
+    const { settings: before } = this.#agents.current;
+    const { settings } = next;
+    this.#agents.apply(next);
+    if (this.#blocked && next.number >= this.#blocked.number) this.#blocked = undefined;
+    tellQuarantined(log, settings, before);
+    tellWarnings(log, settings, before);
+    if (settings.modelKeys.localModel !== before.modelKeys.localModel) tellDefault(log, settings);
+    await this.#settled();
+  }
+
+  async #editOnce(write: (base: EditBase | undefined) => Promise<unknown>): Promise<void> {
+    const { number, settings } = this.#agents.current;
+    if (this.#blocked)
+      throw new Failure("config.invalid", `nothing was changed: ${this.#blocked.words}`, {
+        hint: "Correct that first, or make the change on a node that runs on the newest revision.",
+      });
+    const instead = this.#isShared ? this.#file.olderThan(settings) : undefined;
+    await write(instead === undefined ? undefined : { text: settings.configText, instead });
+    const wanted = await this.#file.wanted(this.#agents.current);
+    await this.#apply(wanted, this.#isShared ? { after: number } : {}).catch((error: unknown) => {
+      // What was written stands on an old revision, and nobody runs on it: the next try may replace it.
+      if (isFailure(error, "config.changed")) this.#file.settle(wanted.fileHash);
+      throw error;
+    });
   }
 
   #postpone(failure: Failure): false {
     const { code, message } = failure;
-    if (this.#trouble !== message)
+    if (this.#file.isNews(message))
       this.#parts.log.error("the config cannot be applied yet; the one before goes on", { code, error: message });
-    this.#trouble = message;
     return false;
   }
 
+  async #block(newest: NewestRevision, failure: Failure, looks: FileLooks): Promise<void> {
+    const words = `revision ${newest.number} of the config, of node ${newest.node}, cannot be used here: ${refusalInWords(failure)}`;
+    const isTold = this.#blocked?.words === words;
+    this.#blocked = { number: newest.number, words, looks };
+    if (isTold) return;
+    this.#parts.log.error("the newest config cannot be used on this node; the one before goes on", {
+      revision: this.#agents.current.number,
+      problem: words,
+    });
+    await this.#settled();
+  }
+
   async #reject(failure: Failure): Promise<true> {
-    const { store, revisions, node, log, configFile } = this.#parts;
-    if (this.#trouble === failure.message) return true;
-    this.#trouble = failure.message;
+    const { store, revisions, node, name, log, configFile } = this.#parts;
+    if (!this.#file.isNews(failure.message)) return true;
     const problems = (failure.details.problems ?? []) as readonly ConfigProblem[];
-    const told = problems.length > 0 ? problems.map(inWordsWithFix) : [`${failure.message} ${failure.hint}`];
     log.error("the config was rejected; the one before goes on", {
       revision: this.#agents.current.number,
-      problems: told.join("; "),
+      problems: refusalInWords(failure),
     });
-    const entry = { hash: hashOf(configFile), state: "rejected" as const, node, text: "", changes: [failure.message], problems };
+    const said = { hash: hashOf(configFile), state: "rejected" as const, text: "", isWhole: false, changes: [failure.message], problems };
     await store
-      .transact("reject config", (tx) => revisions.recordIn(tx, entry, true), "locked")
+      .transact("reject config", (tx) => revisions.recordIn(tx, { ...said, node: name, actor: node }, { always: true }), "locked")
       .catch((error: unknown) => log.warn("the rejection could not be stored", { code: asFailure(error).code }));
+    await this.#settled();
     return true;
   }
-}
-
-/**
- * A file that is gone or empty takes nobody away from a daemon that runs. Without it one agent with every tool would be left, which is no
- * way to end what a file has denied; and whoever writes in place empties the file first.
- */
-export function refuseEmptied({ configText }: Settings, before: Settings): void {
-  if (configText.trim() !== "" || before.configText.trim() === "") return;
-  const hint = "Write it again. To go on without one, start the daemon anew.";
-  throw new Failure("config.invalid", "the config file is gone or empty", { hint });
-}
-
-/** Loudly, and each by name: the others run on. */
-export function tellQuarantined(log: Log, { quarantined }: Settings, before?: Settings): void {
-  for (const [agent, problems] of quarantined) {
-    const told = problems.map(inWordsWithFix).join("; ");
-    if (told === before?.quarantined.get(agent)?.map(inWordsWithFix).join("; ")) continue;
-    log.error("an agent is quarantined: its section of the config is broken; the others go on", { agent, problems: told });
-  }
-}
-
-/** What can hardly be meant; nothing is refused for it. */
-export function tellWarnings(log: Log, { warnings }: Settings, before?: Settings): void {
-  const told = new Set(before?.warnings.map(inWordsWithFix));
-  for (const problem of warnings)
-    if (!told.has(inWordsWithFix(problem))) log.warn("the config can hardly be meant so", { problem: inWordsWithFix(problem) });
 }
 
 function hashOf(file: string): string {
@@ -248,8 +293,4 @@ function hashOf(file: string): string {
   } catch {
     return "";
   }
-}
-
-function inWordsWithFix(problem: ConfigProblem): string {
-  return `${inWords(problem)}${problem.fix === "" ? "" : ` ${problem.fix}`}`;
 }

@@ -8,6 +8,11 @@ export interface ChannelParts {
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
+  /**
+   * How long a request that waits at the platform for what comes may wait there, in whole seconds; the more it is asked for, the later another
+   * node can take the account over. What it comes to is `abilities.lingersMs`.
+   */
+  readonly longestWaitMs: number;
 }
 
 /** Port: a kind of channel, ours or one that the program around us brings. Whatever it needs is loaded when the first account is opened. */

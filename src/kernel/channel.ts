@@ -31,6 +31,11 @@ export interface ChannelAbilities {
   readonly typingMs?: number;
   readonly reacts: boolean;
   readonly sendsFiles: boolean;
+  /**
+   * How long what `listen` has asked last can go on at the platform when its node is stopped or cut off, where two at once would disturb each
+   * other: another node waits so long before it listens. Absent: nothing of it does harm.
+   */
+  readonly lingersMs?: number;
 }
 
 /** `seen`: it was taken up; `done`: it was answered; `failed`: it was not. */
@@ -76,6 +81,11 @@ export interface Inbound {
    * Throws when it is not; then nothing is, or only the beginning, and taking it again does no harm.
    */
   take(messages: readonly ChatMessage[], cursor?: unknown): Promise<void>;
+  /**
+   * To be asked right before anything is sent that makes us the one who listens: a poll, a new connection. A process that was stopped goes on
+   * as if no time had passed, while another has the account. No: nothing may be sent, and the signal has aborted.
+   */
+  stillOurs(): boolean;
   /** It works; `name`: what we are called there. */
   connected(name: string): void;
   /** It is cut off and tries again by itself. */

@@ -59,7 +59,7 @@ export async function createGuildhall(options: GuildhallOptions = {}): Promise<G
   };
 }
 
-async function started({ config, home, host, port, tools = [], channels = [], log = "warn" }: GuildhallOptions) {
+async function started({ config, home, host, port, name, labels, tools = [], channels = [], log = "warn" }: GuildhallOptions) {
   const { startDaemon } = await import("../daemon/daemon.ts");
   const { ownTool } = await import("../daemon/own-tool.ts");
   const given = typeof config === "object" ? config : undefined;
@@ -68,6 +68,8 @@ async function started({ config, home, host, port, tools = [], channels = [], lo
     host,
     ...(given ? { given } : { config: config as string | undefined }),
     port: port ?? (given ? (given.server?.port ?? 0) : undefined),
+    name,
+    labels,
     channels,
     tools: tools.map((tool) => ownTool(tool)),
     logLevel: log,

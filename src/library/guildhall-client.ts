@@ -6,6 +6,7 @@ import { ClaimsClient } from "../client/claims.ts";
 import { GuestsClient } from "../client/guests.ts";
 import { MailClient } from "../client/mail.ts";
 import { MemoryClient } from "../client/memory.ts";
+import { NodesClient } from "../client/nodes.ts";
 import { PolicyClient } from "../client/policy.ts";
 import { PoolsClient } from "../client/pools.ts";
 import { ProposalsClient } from "../client/proposals.ts";
@@ -37,6 +38,7 @@ export class GuildhallClient {
   readonly tasks: TasksClient;
   readonly schedules: SchedulesClient;
   readonly channels: ChannelsClient;
+  readonly nodes: NodesClient;
 
   constructor(url: string, token: string) {
     const api = new ApiClient(url, token);
@@ -58,5 +60,6 @@ export class GuildhallClient {
     this.tasks = new TasksClient(api);
     this.schedules = new SchedulesClient(api);
     this.channels = new ChannelsClient(api);
+    this.nodes = new NodesClient(api);
   }
 }

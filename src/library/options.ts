@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { ClientError } from "../client/client-error.ts";
 import type { configSchema } from "../contract/config.ts";
+import { nodeLabels, nodeName } from "../contract/nodes.ts";
 import type { ChannelPlugin } from "../kernel/channel-plugin.ts";
 import type { AnyTool } from "./define-tool.ts";
 
@@ -19,6 +20,10 @@ export interface GuildhallOptions {
   readonly host?: string;
   /** By default what the config says; with a config that is a value and says nothing, a free one. */
   readonly port?: number;
+  /** What other nodes on the same PostgreSQL know this one by; `$GUILDHALL_NODE_NAME` or the machine's name by default. */
+  readonly name?: string;
+  /** What `nodes:` of an agent may name besides. */
+  readonly labels?: readonly string[];
   /** What is written to the error stream; `warn` by default. */
   readonly log?: "debug" | "info" | "warn" | "error";
 }
@@ -35,6 +40,8 @@ const EXPECTED: Readonly<Record<keyof GuildhallOptions, readonly [(value: unknow
   channels: [Array.isArray, "a list of channels"],
   host: [isText, "a name or an address of this machine"],
   port: [(value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 65_535, "a number from 0 to 65535"],
+  name: [(value) => nodeName.safeParse(value).success, "1 to 63 letters, digits, dots, dashes and underscores"],
+  labels: [(value) => nodeLabels.safeParse(value).success, "a list of at most 32 words"],
   log: [(value) => LOG.includes(value as string), LOG.join(", ")],
 };
 

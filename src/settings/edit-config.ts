@@ -22,6 +22,7 @@ import { unwritable, withConfigLock } from "./config-lock.ts";
 import { type ConfigProblem, configFailure } from "./config-problem.ts";
 import { type Environment, homeOf, type Whereabouts } from "./home.ts";
 import { loadSettings, type Settings } from "./load-settings.ts";
+import { editsToKeepOwn } from "./own-sections.ts";
 import { type Edit, editYaml } from "./yaml-edit.ts";
 
 export interface EditedConfig {
@@ -31,6 +32,15 @@ export interface EditedConfig {
   readonly changed: boolean;
   /** Where the text before is kept; null where there was none, and where nothing changed. */
   readonly backup: string | null;
+}
+
+/** What to edit in place of a text in the file that has become old; what the file says of this machine stays. */
+export interface EditBase {
+  readonly text: string;
+  /** The hash of the old one: any other in the file is somebody's who must not lose it. */
+  readonly instead: string;
+  /** It is to be written also where there is nothing to change in it. */
+  readonly isWanted?: boolean;
 }
 
 const BACKUPS_KEPT = 5;
@@ -51,11 +61,12 @@ export async function editConfig(
   where: Whereabouts,
   environment: Environment,
   decide: (now: Settings) => readonly Edit[],
+  base?: EditBase,
 ): Promise<EditedConfig> {
   const file = followed(configFileOf(where, environment));
   if (!where.config) makeFolder(dirname(file));
   for (let tries = 1; ; tries++) {
-    const edited = await withConfigLock(file, () => editOnce(file, where, environment, decide));
+    const edited = await withConfigLock(file, () => editOnce(file, where, environment, decide, base));
     if (edited) return edited;
     if (tries === TRIES) throw new Failure("config.changed", `somebody else has changed ${file} meanwhile`);
   }
@@ -67,13 +78,16 @@ function editOnce(
   where: Whereabouts,
   environment: Environment,
   decide: (now: Settings) => readonly Edit[],
+  base: EditBase | undefined,
 ): EditedConfig | undefined {
   const before = readIfThere(file);
-  const settings = loadSettings(where, environment);
-  if (settings.configText !== (before ?? "")) return undefined;
-  const after = editYaml(before ?? "", decide(settings));
+  if (base && sha256(before ?? "") !== base.instead) return undefined;
+  const from = base ? editYaml(base.text, editsToKeepOwn(base.text, before ?? "", file)) : before;
+  const settings = loadSettings(where, environment, base ? { text: from as string } : {});
+  if (settings.configText !== (from ?? "")) return undefined;
+  const after = editYaml(from ?? "", decide(settings));
   const hash = sha256(after);
-  if (after === before) return { file, hash, changed: false, backup: null };
+  if (after === before || (base && after === from && !base.isWanted)) return { file, hash, changed: false, backup: null };
   const fresh = join(dirname(file), `.${basename(file)}.new`);
   try {
     refuseNewErrors(settings, loadSettings(where, environment, { text: after }));
@@ -148,11 +162,15 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** The text that is about to be replaced, under its hash: the same text twice is one backup. */
+/** Where a text that was replaced is kept: under its hash, so that the same text twice is one backup. */
+export function backupOf(file: string, hash: string): string {
+  return `${followed(file)}.bak-${hash.slice(0, HASH_SHOWN)}`;
+}
+
 function keepBackup(file: string, text: string): string {
   const folder = dirname(file);
   const prefix = `${basename(file)}.bak-`;
-  const backup = join(folder, `${prefix}${sha256(text).slice(0, HASH_SHOWN)}`);
+  const backup = backupOf(file, sha256(text));
   writeWhole(backup, text, file);
   const now = new Date();
   utimesSync(backup, now, now);

@@ -9,6 +9,7 @@ import { type Redact, redactor } from "../kernel/redact.ts";
 import { type ConfigPath, type ConfigProblem, configFailure, type Origin } from "./config-problem.ts";
 import { type Environment, homeOf, type Whereabouts } from "./home.ts";
 import { type ModelKeys, modelKeysOf, NO_MODEL_KEYS } from "./model-keys.ts";
+import { type OwnSections, sectionsLeft, withOwnSections } from "./own-sections.ts";
 import { parseYamlAside, WORTH_A_PROCESS } from "./parse-aside.ts";
 import { namedSecrets, Secrets, secretsIn } from "./secrets.ts";
 import { type ValidatedConfig, validateConfig } from "./validate-config.ts";
@@ -42,8 +43,10 @@ export interface LoadOptions {
   readonly knownTools?: readonly string[];
   /** Platforms whose channels it brings along. */
   readonly knownChannels?: readonly string[];
-  /** Instead of what the config file says: a config that is not written yet. */
+  /** Instead of what the config file says: a config that is not written yet, or that of another node. */
   readonly text?: string;
+  /** What holds on this machine whatever that text says. */
+  readonly own?: OwnSections;
 }
 
 /** Reads, and changes nothing: a home that does not exist yet is a valid one. Throws `config.invalid` with every problem in its details. */
@@ -89,7 +92,8 @@ function readFiles(where: Whereabouts, environment: Environment, options: LoadOp
   return { home, file, text, dotEnv, lookUp };
 }
 
-function settingsOf({ home, file, text, source, dotEnv, lookUp }: ReadConfig, options: LoadOptions): Settings {
+function settingsOf({ home, file, text, source: written, dotEnv, lookUp }: ReadConfig, options: LoadOptions): Settings {
+  const source = written !== null && options.own ? withOwnSections(written, options.own) : written;
   // A variable that is set to nothing hides no key in the file.
   const keyOf = (name: string): string | undefined => lookUp(name) || dotEnv.values[name];
   const secrets = namedSecrets(source, keyOf, lookUp("GUILDHALL_STORE") ?? "");
@@ -157,6 +161,30 @@ export function inspectSettings(where: Whereabouts, environment: Environment, op
   }
 }
 
+/** What a file says of this machine that cannot be used as a whole. */
+export interface OwnRemains {
+  /** Null: nobody can tell. */
+  readonly storeLocation: string | null;
+  readonly store: Config["store"];
+  readonly server: Config["server"] | null;
+}
+
+export function remainsOf(where: Whereabouts, environment: Environment): OwnRemains {
+  const read = (text?: string): Omit<ReadConfig, "source"> | undefined => {
+    try {
+      return readFiles(where, environment, text === undefined ? {} : { text });
+    } catch {
+      return undefined;
+    }
+  };
+  // A file that is gone or cannot be opened says nothing; the environment may.
+  const files = read() ?? read("");
+  const { store, server } = files ? sectionsLeft(files.text ?? "", files.file, files.lookUp) : {};
+  const named = files?.lookUp("GUILDHALL_STORE");
+  const known = store ?? named;
+  return { storeLocation: known && POSTGRES.test(known) ? known : null, store, server: server ?? null };
+}
+
 export interface Inspection {
   /** Null: nobody can start with this config. */
   readonly settings: Settings | null;
@@ -165,10 +193,12 @@ export interface Inspection {
   readonly problems: readonly ConfigProblem[];
 }
 
+const POSTGRES = /^postgres(ql)?:\/\//;
+
 function storeLocation(config: Config, named: string | undefined, home: string): string {
   const store = config.store ?? (named || "sqlite");
   if (store === "sqlite") return `sqlite:${join(home, "state.db")}`;
-  if (/^postgres(ql)?:\/\//.test(store)) return store;
+  if (POSTGRES.test(store)) return store;
   throw new Failure("config.invalid", "$GUILDHALL_STORE must be sqlite or postgres://…", { hint: "Correct or unset GUILDHALL_STORE." });
 }
 

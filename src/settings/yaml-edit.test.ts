@@ -149,3 +149,23 @@ test("what a program cannot change is refused in words, and a broken file too", 
   expect(refusal("agents: 7\n")).toMatch(/something else stands there/);
   expect(refusal("agents: {\n")).toMatch(/not valid YAML/);
 });
+
+test("a number is written as one, and a section is removed with its lines and no others", () => {
+  const text = "# ours\nserver:\n  port: 80 # old\nstore: ${STORE} # here\n# them\nagents:\n  main: {}\n";
+  const without = (...keys: string[]) =>
+    editYaml(
+      text,
+      keys.map((key) => ({ kind: "remove" as const, path: [key], value: undefined })),
+    );
+  expect(without("server")).toBe(text.replace("server:\n  port: 80 # old\n", ""));
+  expect(without("store")).toBe(text.replace("store: ${STORE} # here\n", ""));
+  expect(parse(without("server", "store", "agents", "none"))).toEqual({});
+  expect(parse(editYaml("{ server: { port: 1 }, model: a/b }", [{ kind: "remove", path: ["server"], value: undefined }]))).toEqual({
+    model: "a/b",
+  });
+  const server = { host: "h", port: 4270 };
+  expect(parse(editYaml("agents: { main: {} }\n", [{ kind: "set", path: ["server"], value: server }]))).toEqual({
+    agents: { main: {} },
+    server,
+  });
+});

@@ -9,9 +9,9 @@ const READING = { intAsBigInt: true, uniqueKeys: false } as const;
 
 type Path = readonly (string | number)[];
 
-/** `set` gives a key its value, with the maps around it where they are missing; `append` adds to a list, likewise. */
+/** `set` gives a key its value, with the maps around it where they are missing; `append` adds to a list, likewise; `remove` needs no value. */
 export interface Edit {
-  readonly kind: "set" | "append";
+  readonly kind: "set" | "append" | "remove";
   readonly path: Path;
   readonly value: unknown;
 }
@@ -33,10 +33,10 @@ export function editYaml(text: string, edits: readonly Edit[]): string {
 }
 
 function editOnce(text: string, { kind, path, value }: Edit): string {
-  const encoded = JSON.parse(encodeNames(JSON.stringify(value))) as unknown;
+  const encoded = kind === "remove" ? null : (JSON.parse(encodeNames(JSON.stringify(value))) as unknown);
   const document = parse(text);
   const wanted = parse(text);
-  change(wanted, kind, path, encoded);
+  change(wanted, kind, path, asRead(encoded));
   const splice = spliceFor(document, text, kind, path, encoded);
   if (splice) {
     const spliced = text.slice(0, splice.from) + splice.text + text.slice(splice.to);
@@ -45,6 +45,14 @@ function editOnce(text: string, { kind, path, value }: Edit): string {
   const written = wanted.toString({ lineWidth: 0, flowCollectionPadding: true });
   if (means(written, wanted)) return written;
   throw new Failure("config.invalid", `${path.join(".")} cannot be changed by a program here`, { hint: "Edit the file by hand." });
+}
+
+/** A value as it comes out of a text that says it. */
+function asRead(value: unknown): unknown {
+  if (typeof value === "number" && Number.isInteger(value)) return BigInt(value);
+  if (Array.isArray(value)) return value.map(asRead);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, asRead(inner)]));
 }
 
 function means(text: string, wanted: Document): boolean {
@@ -60,6 +68,7 @@ function parse(text: string): Document {
 }
 
 function change(document: Document, kind: Edit["kind"], path: Path, value: unknown): void {
+  if (kind === "remove") return void document.deleteIn(path);
   try {
     // `key:` with nothing after it is a map, or a list, that has nothing in it yet.
     for (let length = 1; length < path.length; length++)
@@ -75,6 +84,7 @@ function change(document: Document, kind: Edit["kind"], path: Path, value: unkno
 }
 
 function spliceFor(document: Document, text: string, kind: Edit["kind"], path: Path, value: unknown): Splice | undefined {
+  if (kind === "remove") return withoutSection(document, text, path);
   const style = isJson(text) ? jsonStyle(text) : yamlStyle(text);
   if (document.contents === null)
     return { from: text.length, to: text.length, text: onNewLine(text, style, pair(kind, path, value, style)) };
@@ -94,6 +104,14 @@ function spliceFor(document: Document, text: string, kind: Edit["kind"], path: P
   }
   if (kind === "append") return isSeq(node) ? intoList(node, text, style, value) : undefined;
   return isScalar(node) && node.range ? { from: node.range[0], to: node.range[1], text: valueText(value, style) } : undefined;
+}
+
+/** A section of the file with its lines; whatever else is removed has no place of its own. */
+function withoutSection({ contents }: Document, text: string, [key, ...below]: Path): Splice | undefined {
+  if (!isMap(contents) || contents.flow || below.length > 0) return undefined;
+  const found = contents.items.find((item) => isScalar(item.key) && String(item.key.value) === String(key));
+  const [from, to] = [(found?.key as Node | undefined)?.range?.[0], (found?.value as Node | null | undefined)?.range?.[2]];
+  return from === undefined || to === undefined || columnOf(text, from) > 0 ? undefined : { from, to, text: "" };
 }
 
 /** A key and its value, as lines without indentation. */

@@ -5,7 +5,6 @@ import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { Failure } from "../kernel/failure.ts";
 import type { Engine, Reads } from "./engine.ts";
-import { MIGRATIONS } from "./migrations/migrate.ts";
 import { type BoundValue, code, list, type SqlFragment, sql } from "./sql.ts";
 import { portableTables, type Table } from "./tables.ts";
 
@@ -66,10 +65,11 @@ async function readHeader(engine: Engine, reads: Reads): Promise<BackupHeader> {
     engine.dialect.name === "sqlite"
       ? await reads.get<{ fence: number }>`select value as fence from counters where name = 'fence'`
       : await reads.get<{ fence: number }>`select last_value as fence from fences`;
-  const schema = MIGRATIONS.at(-1)?.version ?? 0;
+  // A newer program may have added to it: what is stored is as the database has it.
+  const schema = await reads.get<{ version: number }>`select max(version) as version from migrations`;
   return {
     guildhall: "backup",
-    schema,
+    schema: schema?.version as number,
     at: clock?.at as number,
     fence: fence?.fence as number,
     tables: await portableTables(engine, reads),

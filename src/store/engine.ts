@@ -1,5 +1,5 @@
 import type { SqlFragment, SqlValue } from "./sql.ts";
-import type { Wake, WakeTopic } from "./wake.ts";
+import type { Reach, Wake, WakeTopic } from "./wake.ts";
 
 /** Reads of committed rows, one statement at a time. */
 export interface Reads {
@@ -19,8 +19,8 @@ export interface Tx extends Reads {
    * `returning <the table's integer primary key>`.
    */
   insert(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<number>;
-  /** Wakes whoever waits for this topic, after the commit. */
-  hint(topic: WakeTopic): void;
+  /** Wakes whoever waits for this topic, after the commit: on all nodes, or on this one alone. */
+  hint(topic: WakeTopic, reach?: Reach): void;
 }
 
 /**
@@ -60,5 +60,7 @@ export interface Engine {
   single<T>(label: string, body: (tx: Tx) => Promise<T>, lasts?: Lasts): Promise<T>;
   /** Several reads of one moment. */
   snapshot<T>(body: (reads: Reads) => Promise<T>): Promise<T>;
+  /** Wakes whoever waits for this topic on other nodes. */
+  hintOthers(topic: WakeTopic): void;
   close(): Promise<void>;
 }

@@ -3,6 +3,7 @@ import { Failure } from "../kernel/failure.ts";
 import type { Scope } from "../kernel/scope.ts";
 import type { Engine, Tx } from "./engine.ts";
 import { plainKey, scopeKey, wholeMs } from "./keys.ts";
+import { sql } from "./sql.ts";
 
 export interface IdempotentRequest {
   /** Whose key it is and for what: identity, method, path. */
@@ -25,6 +26,9 @@ interface RecordRow {
   readonly expired: number;
   readonly abandoned: number;
 }
+
+/** For the pulse: whether a key may be forgotten. */
+export const KEYS_EXPIRED = sql`(select min(expires_at) from idempotency) <= now_ms()`;
 
 /**
  * One effect for one key.

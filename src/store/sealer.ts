@@ -18,6 +18,13 @@ const LARGEST_SLICE = 250;
 /** Between two slices: one after the other they would lie between all steps of a turn, and make it last as long as they do. */
 const PAUSE_MS = 5;
 
+/** One node after another: where each of several sealed every second what had come since the one before, they took as long as the writers. */
+const APART_MS = 900;
+
+/** Events without a seal, where nobody has sealed a moment ago. */
+export const UNSEALED = sql`(select max(seq) from ledger) > coalesce((select last_seq from seals order by id desc limit 1), 0)
+  and coalesce((select at from seals order by id desc limit 1), 0) <= now_ms() - ${APART_MS}`;
+
 interface SealRow {
   readonly id: number;
   readonly first_seq: number;
@@ -115,6 +122,13 @@ export class Sealer {
       "locked",
     );
   }
+}
+
+/** How many events no seal covers yet; about, since a number that was drawn and not used counts too. */
+export async function countUnsealed(reads: Reads): Promise<number> {
+  const row = await reads.get<{ count: number }>`select coalesce((select max(seq) from ledger), 0)
+    - coalesce((select last_seq from seals order by id desc limit 1), 0) as count`;
+  return Math.max(0, row?.count ?? 0);
 }
 
 function lastSeal(reads: Reads): Promise<SealRow | undefined> {

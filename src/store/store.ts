@@ -1,6 +1,7 @@
 import type { LedgerEvent } from "../contract/events.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { noCrashPoints, type ReachedPoint } from "../kernel/crash-points.ts";
+import type { Log } from "../kernel/log.ts";
 import { type Random, systemRandom } from "../kernel/random.ts";
 import { type BackupSummary, backup } from "./backup.ts";
 import { Blobs } from "./blobs.ts";
@@ -10,7 +11,8 @@ import { Leases } from "./leases.ts";
 import { Ledger } from "./ledger.ts";
 import { LedgerTail } from "./ledger-tail.ts";
 import { MarkedDocuments } from "./marked-documents.ts";
-import { migrate } from "./migrations/migrate.ts";
+import { confirmSchema, MIGRATIONS, migrate } from "./migrations/migrate.ts";
+import { Pulse } from "./pulse.ts";
 import { Sealer } from "./sealer.ts";
 import { Search } from "./search.ts";
 import type { Wake } from "./wake.ts";
@@ -24,6 +26,8 @@ export interface StoreOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly reached?: ReachedPoint;
+  /** Is told of a database that a newer program has used. */
+  readonly log?: Log;
 }
 
 /** The one door to the database. */
@@ -37,6 +41,7 @@ export class Store {
   readonly marked: MarkedDocuments;
   readonly blobs: Blobs;
   readonly sealer: Sealer;
+  readonly pulse: Pulse;
   readonly read: Reads;
   readonly #engine: Engine;
   readonly #tail: LedgerTail;
@@ -52,6 +57,7 @@ export class Store {
     this.marked = new MarkedDocuments(engine);
     this.blobs = new Blobs(engine, reached);
     this.sealer = new Sealer(engine, this.ledger, this.leases, reached);
+    this.pulse = new Pulse(engine, this.queue.watch);
     this.#tail = new LedgerTail(engine, this.ledger);
   }
 
@@ -77,6 +83,11 @@ export class Store {
     return this.#engine.transact(label, body, isolation);
   }
 
+  /** A body of exactly one statement, which is a transaction by itself and needs neither beginning nor end. */
+  single<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#engine.single(label, body);
+  }
+
   /** Several reads of one moment. */
   snapshot<T>(body: (reads: Reads) => Promise<T>): Promise<T> {
     return this.#engine.snapshot(body);
@@ -84,6 +95,11 @@ export class Store {
 
   follow(after: number, signal: AbortSignal): AsyncGenerator<LedgerEvent, void, void> {
     return this.#tail.follow(after, signal);
+  }
+
+  /** For a node, once the others can see it: whether nobody has changed the schema meanwhile as it cannot bear. */
+  confirmSchema(): Promise<void> {
+    return confirmSchema(this.#engine);
   }
 
   backup(file: string): Promise<BackupSummary> {
@@ -113,7 +129,10 @@ export async function openStore(location: StoreLocation, options: StoreOptions =
   const engine = await openEngine(location, options);
   const reached = options.reached ?? noCrashPoints;
   try {
-    await migrate(engine, reached);
+    const schema = await migrate(engine, reached);
+    const ours = MIGRATIONS.at(-1)?.version ?? 0;
+    if (schema > ours)
+      options.log?.warn("a newer program has added to this database; this one works beside it until it is upgraded too", { schema, ours });
   } catch (error) {
     await engine.close();
     throw error;

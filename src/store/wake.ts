@@ -1,5 +1,9 @@
-/** `taken`: work was removed while it ran. */
-export type WakeTopic = "ledger" | "work" | "claims" | "mail" | "taken";
+/** `taken`: work was removed while it ran; `accounts`: one of a platform is free; `config`: there is a newer one. */
+export const WAKE_TOPICS = ["ledger", "work", "claims", "mail", "taken", "accounts", "config"] as const;
+export type WakeTopic = (typeof WAKE_TOPICS)[number];
+
+/** How far a hint goes. */
+export type Reach = "here" | "everywhere";
 
 /**
  * Hints that something may be there to read. A hint is never the truth, only a reason to look sooner than the next poll.
@@ -8,6 +12,8 @@ export type WakeTopic = "ledger" | "work" | "claims" | "mail" | "taken";
 export class Wake {
   readonly #versions = new Map<WakeTopic, number>();
   readonly #waiters = new Map<WakeTopic, Set<() => void>>();
+  /** Is told each time that somebody begins to wait. */
+  onWait: (topic: WakeTopic) => void = () => {};
 
   version(topic: WakeTopic): number {
     return this.#versions.get(topic) ?? 0;
@@ -24,6 +30,7 @@ export class Wake {
   /** Resolves at the next hint after `seen`, after `ms`, or when the signal aborts; never rejects. */
   wait(topic: WakeTopic, seen: number, ms: number, signal?: AbortSignal): Promise<void> {
     if (this.version(topic) !== seen || signal?.aborted) return Promise.resolve();
+    this.onWait(topic);
     return new Promise((resolve) => {
       const waiters = this.#waiters.get(topic) ?? new Set();
       this.#waiters.set(topic, waiters);

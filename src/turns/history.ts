@@ -2,7 +2,7 @@ import type { ModelMessage } from "../kernel/model.ts";
 import type { StoredContext } from "../records/journal/contexts.ts";
 import { journalBytes, readStep, readStepsOf, type Step } from "../records/journal/steps.ts";
 import type { RunInput } from "../records/sessions/runs.ts";
-import { readTranscript, type SaidBefore } from "../records/sessions/transcript.ts";
+import { hasEntries, readTranscript, type SaidBefore } from "../records/sessions/transcript.ts";
 import type { Reads } from "../store/engine.ts";
 import { tokensOfMessages } from "./estimate.ts";
 import { messagesOf, type ToldTurn } from "./request-of.ts";
@@ -110,12 +110,6 @@ async function historyIn(
   const first = entries[0] as SaidBefore;
   const cut = first.position > part.after + 1 && (await hasEntries(reads, sessionKey, epoch, part.after, first.position));
   return { turns, runs: said.map(([run]) => run), upto: (entries.at(-1) as SaidBefore).position, cut };
-}
-
-async function hasEntries(reads: Reads, sessionKey: string, epoch: number, after: number, before: number): Promise<boolean> {
-  const row = await reads.get`select 1 from transcript
-    where session_key = ${sessionKey} and epoch = ${epoch} and position > ${after} and position < ${before} limit 1`;
-  return row !== undefined;
 }
 
 /** Of the newest, as many as may be read at once. */

@@ -3,8 +3,8 @@ import { apiChaos } from "./http-chaos.ts";
 
 /** The short form of `npm run chaos -- api`. */
 test.each([
-  ["sqlite", 1, 3],
-  ["postgres", 2, 3],
+  ["sqlite", 1, 2],
+  ["postgres", 2, 2],
 ] as const)(
   "V1 V2 V3 V4 V5 L1 L5 L6 M1 M4 A1 A2 A3 A4 A5 E1 D1 D2 over HTTP on %s: %i daemon(s) killed %i times under three client processes",
   { timeout: 120_000 },

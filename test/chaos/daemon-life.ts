@@ -3,6 +3,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LedgerEvent } from "../../src/contract/events.ts";
 import type { TurnsPlan } from "./turns-daemon-worker.ts";
+import type { UpgradePlan } from "./upgrade-daemon-worker.ts";
 
 const WORKER = new URL("./turns-daemon-worker.ts", import.meta.url).pathname;
 /** The stream of events has nothing more to say when it is silent for so long. */
@@ -26,8 +27,13 @@ export class DaemonLife {
     });
   }
 
-  static async begin(plan: TurnsPlan): Promise<DaemonLife> {
-    const child = spawn(process.execPath, [WORKER, JSON.stringify(plan)], { stdio: "pipe" });
+  /** `environment`: what this one finds there besides. `worker`: another program that says its address and token in its first line. */
+  static async begin(
+    plan: TurnsPlan | UpgradePlan,
+    environment: Readonly<Record<string, string>> = {},
+    worker = WORKER,
+  ): Promise<DaemonLife> {
+    const child = spawn(process.execPath, [worker, JSON.stringify(plan)], { stdio: "pipe", env: { ...process.env, ...environment } });
     let errors = "";
     child.stderr?.on("data", (data) => {
       errors = (errors + data).slice(-4_000);
@@ -37,10 +43,12 @@ export class DaemonLife {
       child.once("exit", () => reject(new Error(`the daemon ended before it was ready: ${errors}`)));
     }).catch((error: Error) => {
       // Work of the life before may take it to its point before it says that it is ready.
-      if (plan.crash && errors === "") return null;
+      if ("crash" in plan && plan.crash && errors === "") return null;
       throw error;
     });
-    return line === null ? DaemonLife.begin(plan) : new DaemonLife(child, JSON.parse(line) as { url: string; token: string });
+    return line === null
+      ? DaemonLife.begin(plan, environment, worker)
+      : new DaemonLife(child, JSON.parse(line) as { url: string; token: string });
   }
 
   get dead(): boolean {
@@ -51,6 +59,16 @@ export class DaemonLife {
   arm(): void {
     this.#child.stdin?.on("error", () => {});
     this.#child.stdin?.write("now\n");
+  }
+
+  /** From now on it dies at the `hit`-th time that it comes to this point. */
+  dieAt(point: string, hit: number): void {
+    this.#child.stdin?.on("error", () => {});
+    this.#child.stdin?.write(`${JSON.stringify({ point, hit })}\n`);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
   }
 
   async kill(): Promise<void> {
@@ -68,8 +86,8 @@ export class DaemonLife {
     }
   }
 
-  async call<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
-    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+  async call<Answer>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
+    const sent = { ...(body === undefined ? {} : { body: JSON.stringify(body) }), ...(signal ? { signal } : {}) };
     const answer = await fetch(`${this.#url}${path}`, { method, headers: this.#headers, ...sent });
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as Answer;

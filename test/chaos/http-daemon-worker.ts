@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { startDaemon } from "../../src/daemon/daemon.ts";
 import type { DaemonPlan } from "./http-records.ts";
 
@@ -7,6 +8,8 @@ let hits = 0;
 const daemon = await startDaemon({
   home,
   port,
+  // Several of them are nodes of one database.
+  name: basename(home),
   logLevel: "error",
   reached: (point) => {
     if (point === crash?.point && ++hits === crash.hit) process.kill(process.pid, "SIGKILL");

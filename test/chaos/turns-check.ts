@@ -10,7 +10,7 @@ interface ToldResult {
 /** Holds what the runs say against what was seen outside. `unknown`: calls of each run that the ledger calls unknown. */
 export function checkTurns(
   runs: ReadonlyMap<string, Run>,
-  witness: Witness,
+  witness: Pick<Witness, "done" | "keyed" | "answers">,
   unknown: ReadonlyMap<string, number>,
 ): { readonly problems: string[]; readonly counts: Record<string, number> } {
   const problems: string[] = [];

@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ModelCall } from "../../src/kernel/model.ts";
 
@@ -6,13 +6,28 @@ import type { ModelCall } from "../../src/kernel/model.ts";
 export interface Told {
   readonly text: string;
   readonly calls: readonly ModelCall[];
+  /** What it says it took; next to nothing when absent. */
+  readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
 }
 
 export interface Asked {
+  /** Whose model asks; empty where there is one. */
+  readonly node: string;
   /** The message that is to be answered. */
   readonly message: string;
   /** What has come back from the calls so far, answer by answer. */
   readonly results: readonly (readonly { readonly tool: string; readonly text: string; readonly failed: boolean }[])[];
+}
+
+/** One question to the model, as it is seen from out here. Times are of this process. */
+export interface Exchange {
+  readonly node: string;
+  readonly message: string;
+  /** Answers before it in the same turn. */
+  readonly round: number;
+  readonly began: number;
+  /** When it was answered, or whoever asked was gone. */
+  ended: number | null;
 }
 
 /** What the model says; `call` makes a call that no other answer has. */
@@ -29,6 +44,10 @@ export class Witness {
   readonly keyed = new Map<string, Set<string>>();
   /** By message: how many answers its model has given. */
   readonly answers = new Map<string, number>();
+  /** Everything that was asked, in order. */
+  readonly asked: Exchange[] = [];
+  /** How long the model thinks; nothing else waits. */
+  thinkMs: (asked: Asked, times: number) => number = () => 0;
   readonly #server: Server;
   #number = 0;
   #onEffect: ((tool: string) => void) | null = null;
@@ -42,7 +61,7 @@ export class Witness {
       request.on("data", (data) => {
         body += data;
       });
-      request.on("end", () => response.end(JSON.stringify(this.#hear(request.url ?? "", JSON.parse(body || "{}")))));
+      request.on("end", () => this.#serve(request.url ?? "", JSON.parse(body || "{}"), response));
     });
   }
 
@@ -66,8 +85,24 @@ export class Witness {
     this.#server.close();
   }
 
-  #hear(path: string, body: Record<string, unknown>): unknown {
-    if (path === "/answer") return this.#answer(body as unknown as Asked);
+  #serve(path: string, body: Record<string, unknown>, response: ServerResponse): void {
+    if (path !== "/answer") return void response.end(JSON.stringify(this.#act(body)));
+    const asked = body as unknown as Asked;
+    const { node, message, results } = asked;
+    const exchange: Exchange = { node, message, round: results.length, began: performance.now(), ended: null };
+    this.asked.push(exchange);
+    this.answers.set(message, (this.answers.get(message) ?? 0) + 1);
+    const answer = (): void => void response.end(JSON.stringify(this.#answer(asked)));
+    const ms = this.thinkMs(asked, this.answers.get(message) as number);
+    const thinking = ms > 0 ? setTimeout(answer, ms) : undefined;
+    response.once("close", () => {
+      clearTimeout(thinking);
+      exchange.ended = performance.now();
+    });
+    if (!thinking) answer();
+  }
+
+  #act(body: Record<string, unknown>): unknown {
     const { tool, number, key } = body as { tool: string; number: string; key: string };
     const name = `${tool} ${number}`;
     this.done.set(name, (this.done.get(name) ?? 0) + 1);
@@ -77,7 +112,6 @@ export class Witness {
   }
 
   #answer(asked: Asked): Told {
-    this.answers.set(asked.message, (this.answers.get(asked.message) ?? 0) + 1);
     return this.#play(asked, (tool) => {
       // Whose it is can be seen from outside too.
       const number = `${++this.#number} for ${asked.message}`;

@@ -157,13 +157,15 @@ async function work(life: DaemonLife, prefix: string, started: Map<string, strin
   return life.dead;
 }
 
+/** Whoever asked in the life before may have died in the middle: where nobody knows that, its key is free when its lease has run out. */
 async function start(life: DaemonLife, name: string): Promise<string> {
-  const { id } = await life.call<{ id: string }>("POST", "/api/workflows/runs", {
-    workflow: WORKFLOW,
-    input: { name },
-    idempotency_key: name,
-  });
-  return id;
+  for (const until = Date.now() + PATIENCE_MS; ; await sleep(100))
+    try {
+      const asked = { workflow: WORKFLOW, input: { name }, idempotency_key: name };
+      return (await life.call<{ id: string }>("POST", "/api/workflows/runs", asked)).id;
+    } catch (error) {
+      if (!String(error).includes("request.in_progress") || Date.now() > until) throw error;
+    }
 }
 
 /** All that were ever asked for, once they are over. */

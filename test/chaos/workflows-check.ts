@@ -11,8 +11,9 @@ const RUN_ENDS = ["workflow.completed", "workflow.failed", "workflow.cancelled"]
 /** Holds what the runs and the ledger say against what was seen outside. */
 export function checkWorkflows(
   runs: ReadonlyMap<string, WorkflowRun>,
-  witness: Witness,
+  witness: Pick<Witness, "done">,
   events: readonly LedgerEvent[],
+  fanOut = FAN_OUT,
 ): { readonly problems: string[]; readonly counts: Record<string, number> } {
   const problems: string[] = [];
   const counts = { completed: 0, steps: 0, "fired once": 0, "outcome unknown": 0, "put again": 0 };
@@ -25,14 +26,14 @@ export function checkWorkflows(
   const fired = [...witness.done.keys()].filter((what) => what.startsWith("fire "));
   for (const [step, things] of Map.groupBy(fired, (what) => what.slice(what.indexOf(" for "))))
     if (things.length > 1) problems.push(`fire${step} was done ${things.length} times: a step's answer was asked for again`);
-  for (const [name, run] of runs) problems.push(...problemsOf(name, run, counts));
+  for (const [name, run] of runs) problems.push(...problemsOf(name, run, fanOut, counts));
   problems.push(...twice(events, ENDS, ({ subject, data }) => `${subject.join(" ")} ${(data as { step?: string } | null)?.step ?? ""}`));
   problems.push(...twice(events, TASK_ENDS, ({ subject }) => subject.join(" ")));
   problems.push(...twice(events, RUN_ENDS, ({ subject }) => subject.join(" ")));
   return { problems, counts };
 }
 
-function problemsOf(name: string, run: WorkflowRun, counts: Record<string, number>): string[] {
+function problemsOf(name: string, run: WorkflowRun, fanOut: number, counts: Record<string, number>): string[] {
   if (run.status !== "completed") {
     const failed = run.steps.find(({ error }) => error);
     return [`the workflow ${name} is ${run.status}: ${JSON.stringify(run.error ?? failed)}`];
@@ -40,18 +41,18 @@ function problemsOf(name: string, run: WorkflowRun, counts: Record<string, numbe
   counts.completed = (counts.completed ?? 0) + 1;
   const problems: string[] = [];
   const items = run.steps.filter(({ id }) => id.startsWith("work["));
-  if (items.length !== FAN_OUT) problems.push(`${name} has ${items.length} items`);
+  if (items.length !== fanOut) problems.push(`${name} has ${items.length} items`);
   for (const step of run.steps) {
     counts.steps = (counts.steps ?? 0) + 1;
     if (step.status !== "completed") problems.push(`${name}: the step ${step.id} is ${step.status}`);
   }
   const said = run.outputs.results as readonly string[];
-  for (let item = 0; item < FAN_OUT; item++) {
+  for (let item = 0; item < fanOut; item++) {
     const found = said.filter((words) => words.startsWith(`item ${item} done`));
     if (found.length !== 1) problems.push(`${name}: the result of item ${item} is there ${found.length} times`);
     counts["outcome unknown"] = (counts["outcome unknown"] ?? 0) + Number(/(\d+) unknown/.exec(found[0] ?? "")?.[1] ?? 0);
   }
-  if (said.length !== FAN_OUT) problems.push(`${name} has ${said.length} results`);
+  if (said.length !== fanOut) problems.push(`${name} has ${said.length} results`);
   if (!String(run.outputs.summary).startsWith("gather done")) problems.push(`${name}: ${JSON.stringify(run.outputs.summary)}`);
   return problems;
 }

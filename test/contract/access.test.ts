@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { OPERATOR } from "../../src/kernel/caller.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { idSource } from "../../src/kernel/ids.ts";
@@ -20,7 +20,10 @@ describe.each(PLACES)("tokens on %s", (_name, makePlace) => {
     place = makePlace();
     store = await place.open();
   });
-  afterEach(() => place.remove());
+  afterEach(() => {
+    vi.useRealTimers();
+    return place.remove();
+  });
 
   const accessOn = (node: Store, agents = AGENTS): Access =>
     new Access(node, { list: () => agents }, idSource(systemClock, systemRandom), systemRandom);
@@ -82,11 +85,12 @@ describe.each(PLACES)("tokens on %s", (_name, makePlace) => {
   test("revoked on one node, it is refused on every node within a second, and stays so", async () => {
     const [here, there] = [accessOn(store), accessOn(await place.open())];
     const { id, token } = await here.create(OPERATOR, { scope: "operator" });
+    vi.useFakeTimers({ toFake: ["performance"] });
     expect(await there.authenticate(token)).toBeDefined();
     const first = await here.revoke(OPERATOR, id.slice(0, 15));
     expect(await here.authenticate(token)).toBeUndefined();
-    const until = performance.now() + 1_000;
-    while ((await there.authenticate(token)) !== undefined) expect(performance.now()).toBeLessThan(until);
+    vi.advanceTimersByTime(1_000);
+    expect(await there.authenticate(token)).toBeUndefined();
     expect(await there.stillValid([id])).toEqual(new Set());
     expect((await there.revoke(OPERATOR, id)).revokedAt).toBe(first.revokedAt);
     const events = await store.ledger.read(0, 10);

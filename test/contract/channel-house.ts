@@ -45,7 +45,9 @@ export class ChannelHouse extends TurningHouse {
   }
 
   async sender(): Promise<Sender> {
-    const channel = await this.platform.plugin().open(this.account, { log: quiet, clock: systemClock, random: systemRandom });
+    const channel = await this.platform
+      .plugin()
+      .open(this.account, { log: quiet, clock: systemClock, random: systemRandom, longestWaitMs: 1_000 });
     return { channel, account: this.account, pausedMs: () => 0, pause: () => {} };
   }
 

@@ -1,6 +1,6 @@
 import { modelRegistry } from "../../src/abilities/models/model-registry.ts";
 import { offlineProvider } from "../../src/abilities/models/offline-model.ts";
-import { DELIVERY_WORK } from "../../src/acts/work-kinds.ts";
+import { DELIVERY_WORK, type KeptPlace } from "../../src/acts/work-kinds.ts";
 import { configSchema } from "../../src/contract/config.ts";
 import type { LedgerEvent } from "../../src/contract/events.ts";
 import { deliverReply } from "../../src/drivers/dispatch/deliver-reply.ts";
@@ -94,6 +94,8 @@ export class ChattingHouse extends TurningHouse {
   readonly node: string;
   /** Added to the time of this node. */
   offset = 0;
+  /** Places for turns of this node that are free; a test begins them itself. */
+  keepPlace: (agent: string) => KeptPlace | null = () => null;
   /** Instead of a channel. */
   openFails: Error | null = null;
   readonly #intake: Intake;
@@ -111,6 +113,7 @@ export class ChattingHouse extends TurningHouse {
       running: this.running,
       tasks: taskParts(store, newId, this.agents),
       delivers,
+      keepPlace: (agent) => this.keepPlace(agent),
     });
     this.hub = new ChannelHub({
       store,
@@ -136,6 +139,7 @@ export class ChattingHouse extends TurningHouse {
         // "unstorable" is what no test of the database would let in.
         intake: {
           stored: this.#intake.stored,
+          placeFor: this.#intake.placeFor,
           take: (message, from) => {
             const taken = this.#intake.take(message, from);
             if (message.text !== "unstorable") return taken;

@@ -62,6 +62,54 @@ describe.each(PLACES)("deliveries on %s", (_name, makePlace) => {
     expect((await house.told("reply.sent")).length).toBe(5);
   });
 
+  test("a reply is taken with the commit of its turn where there is a place for it; behind others of its chat it waits its turn", async () => {
+    const begun: ClaimedWork[] = [];
+    const asked: string[] = [];
+    let kept = 0;
+    house.parts = {
+      keepDelivery: (tenant) => {
+        asked.push(tenant);
+        kept++;
+        let isOpen = true;
+        const close = (): void => {
+          if (isOpen) kept--;
+          isOpen = false;
+        };
+        return {
+          ...{ owner: "here", ttlMs: 60_000, giveUp: close },
+          begin: (work) => {
+            begun.push(work);
+            close();
+          },
+        };
+      },
+    };
+    await house.answered(["a1", "a2"]);
+    expect(new Set(asked)).toEqual(new Set(["channel test/default"]));
+    expect(kept).toBe(0);
+    expect(begun).toHaveLength(1);
+    expect(await house.deliveries(10)).toEqual([]);
+    await house.deliver(begun[0] as ClaimedWork);
+    await drain();
+    expect(house.platform().texts()).toEqual(["a1", "a2"]);
+    const withPlaces = house.parts;
+    house.parts = { keepDelivery: () => null };
+    await house.answered(["b1"], { topic: "t" });
+    expect(await house.deliveries(10)).toHaveLength(1);
+    // A turn that cannot be committed gives its place back.
+    house.parts = withPlaces;
+    const before = asked.length;
+    await place.tamper(
+      place.kind === "sqlite"
+        ? "create trigger refuse before insert on outbox begin select raise(abort, 'no'); end"
+        : "alter table outbox add constraint refuse check (body is null) not valid",
+    );
+    await house.answered(["a3"]).catch(() => {});
+    expect(asked.length).toBeGreaterThan(before);
+    expect(kept).toBe(0);
+    expect(begun).toHaveLength(1);
+  });
+
   test("accounts take turns: a busy one does not come before one with a single reply", async () => {
     const account = { token: "x", allow: ["7"] };
     await house.adopt({ test: { accounts: { busy: account, calm: { ...account, token: "y" } } } });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { timesLeft } from "../../src/store/leases.ts";
 import type { Store } from "../../src/store/store.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
 
@@ -98,6 +99,83 @@ describe.each(PLACES)("leases on %s", (_name, makePlace) => {
     expect(await store.leases.release(NAME, old)).toBe(false);
     expect((await store.leases.acquire(NAME, "c", 10_000)).held).toBe(false);
   });
+
+  test("who acquires learns whether the last holder gave it back, or something of it may still go on", async () => {
+    const isClean = async (): Promise<boolean> => {
+      const lease = await store.leases.acquire(NAME, "next", 10_000);
+      if (!lease.held) throw new Error(`held by ${lease.holder}`);
+      fence = lease.fence;
+      return lease.isClean;
+    };
+    let fence = 0;
+    expect(await isClean()).toBe(true);
+    await store.leases.release(NAME, fence);
+    expect(await isClean()).toBe(true);
+    await place.elapse(10_001);
+    expect(await isClean()).toBe(false);
+    await store.leases.abandon(NAME, fence - 1);
+    expect((await store.leases.acquire(NAME, "other", 10_000)).held).toBe(false);
+    await store.leases.abandon(NAME, fence);
+    await expect(store.transact("write", (tx) => store.leases.guard(tx, NAME, fence))).rejects.toMatchObject({ code: "fence.stale" });
+    expect(await isClean()).toBe(false);
+    await store.leases.letGoOf(["next"]);
+    expect(await isClean()).toBe(true);
+    // Also when it has run out before: whoever is certainly dead leaves nothing behind.
+    await place.elapse(10_001);
+    await store.leases.letGoOf(["next"]);
+    expect(await isClean()).toBe(true);
+    await place.elapse(10_001);
+    await store.leases.letGoOfAll();
+    expect(await isClean()).toBe(true);
+  });
+
+  test("many are renewed at once: those that are held, and no others (L5)", async () => {
+    const held = [];
+    for (const [name, ttlMs] of [
+      ["a", 10_000],
+      ["b", 10_000],
+      ["short", 1_000],
+    ] as const) {
+      const lease = await store.leases.acquire([name], "x", ttlMs);
+      if (lease.held) held.push({ name: [name], fence: lease.fence });
+    }
+    const stranger = await store.leases.acquire(["stranger"], "y", 10_000);
+    if (!stranger.held) throw new Error("not held");
+    const [a, b, short] = held as [{ name: string[]; fence: number }, { name: string[]; fence: number }, { name: string[]; fence: number }];
+    await store.leases.release(b.name, b.fence);
+    await place.elapse(5_000);
+    const asked = [...held, { name: ["stranger"], fence: a.fence }, { name: ["nobody"], fence: 1 }];
+    expect(await store.leases.renewAll(asked, 60_000)).toEqual(new Set([a.fence]));
+    const left = await timesLeft(store.read, [a.name, b.name, short.name, ["stranger"], ["nobody"]]);
+    expect(left(a.name)).toBeGreaterThan(50_000);
+    expect([b.name, short.name, ["nobody"]].map(left)).toEqual([0, 0, 0]);
+    expect(left(["stranger"])).toBeLessThanOrEqual(5_000);
+    expect(await store.leases.renewAll([], 1_000)).toEqual(new Set());
+  });
+
+  test.runIf(makePlace.name === "postgresPlace")(
+    "renewing many waits for none that a transaction has in use, and that one can be renewed alone",
+    async () => {
+      const [busy, idle] = [await store.leases.acquire(["busy"], "x", 10_000), await store.leases.acquire(["idle"], "x", 10_000)];
+      if (!busy.held || !idle.held) throw new Error("not held");
+      const [guarded, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const writing = store.transact("write", async (tx) => {
+        await store.leases.guard(tx, ["busy"], busy.fence);
+        guarded.resolve();
+        await done.promise;
+      });
+      await guarded.promise;
+      const both = [
+        { name: ["busy"], fence: busy.fence },
+        { name: ["idle"], fence: idle.fence },
+      ];
+      expect(await store.leases.renewAll(both, 10_000)).toEqual(new Set([idle.fence]));
+      const alone = store.leases.renew(["busy"], busy.fence, 10_000);
+      done.resolve();
+      await writing;
+      expect(await alone).not.toBeNull();
+    },
+  );
 
   test("names that were released long ago are forgotten, those in use are not", async () => {
     for (const name of ["a", "b", "c"]) {

@@ -132,15 +132,17 @@ describe.each(PLACES)("tasks for agents elsewhere on %s", (_name, place) => {
   });
 
   test("a peer that takes its time is looked at now and then, holding nothing", async () => {
-    peer.react = () => ({ completes: "in the end", afterMs: 300 });
+    const done = Promise.withResolvers<void>();
+    peer.react = () => ({ completes: "in the end", after: done.promise });
     const id = await open();
     await take();
     expect((await task(id)).endedAt).toBeNull();
     expect(await remote(id)).toMatchObject({ state: "sent", looks: 1 });
     expect(await claim()).toBeUndefined();
-    await sleep(400);
+    done.resolve();
+    await sleep(50);
     await later();
-    await take();
+    await finish(id);
     expect(await task(id)).toMatchObject({ status: "completed", result: "in the end" });
     expect(sends()).toBe(1);
   });
@@ -229,10 +231,12 @@ describe.each(PLACES)("tasks for agents elsewhere on %s", (_name, place) => {
   });
 
   test("a peer that is away is a clear state; back again, the task is found and goes on", async () => {
-    peer.react = () => ({ completes: "back", afterMs: 50 });
+    const done = Promise.withResolvers<void>();
+    peer.react = () => ({ completes: "back", after: done.promise });
     const id = await open();
     await take();
-    await sleep(100);
+    done.resolve();
+    await sleep(50);
     await peer.stop();
     await later(60_000);
     await take();
@@ -334,10 +338,12 @@ describe.each(PLACES)("tasks for agents elsewhere on %s", (_name, place) => {
   });
 
   test("a peer that tells of another task has not answered", async () => {
-    peer.react = () => ({ completes: "mine", afterMs: 50 });
+    const done = Promise.withResolvers<void>();
+    peer.react = () => ({ completes: "mine", after: done.promise });
     const id = await open();
     await take();
-    await sleep(100);
+    done.resolve();
+    await sleep(50);
     peer.lie = (method, result) => (method === "GetTask" ? { ...result, id: "another" } : result);
     await later(60_000);
     await take();

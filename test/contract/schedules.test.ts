@@ -186,6 +186,17 @@ describe.each(PLACES)("jobs by the clock on %s", (_name, makePlace) => {
     expect(await look("all")).toMatchObject({ missed: 0, nextAt: first + 40 * MINUTE });
   });
 
+  test("however far behind it is, a task that has just begun is looked at again within moments", async () => {
+    await put({ cron: "* * * * *", catch_up: "all" });
+    const first = await untilDue("report", 50 * MINUTE);
+    expect(await round()).toBe(1);
+    expect(await round()).toBe(0);
+    await house.take();
+    await place.elapse(1_100);
+    expect(await round()).toBe(1);
+    expect(await look()).toMatchObject({ lastAt: first + MINUTE });
+  });
+
   test("of a long time away `all` makes up for a hundred, and tells of the rest", async () => {
     await put({ cron: "* * * * *", catch_up: "all" });
     const first = await untilDue("report", 149 * MINUTE);

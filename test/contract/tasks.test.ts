@@ -129,6 +129,26 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
     expect(await found(OPERATOR, "pay*")).toEqual([]);
   });
 
+  test("are found by a long beginning of a word, where very many words begin alike, and where few", async () => {
+    const goals = ["a transfer", "a transport", "in transit"];
+    await store.transact("fill", async (tx) => {
+      for (let index = 0; index < 1_200; index++)
+        await store.marked.add(tx, { id: `many-${index}`, text: goals[index % goals.length] as string, marks: [] });
+      for (let index = 0; index < 1_200; index++) await store.marked.add(tx, { id: `other-${index}`, text: "a translation", marks: [] });
+      await store.marked.add(tx, { id: "last", text: "transport, and after it a transfer", marks: [] });
+    });
+    const ids = async (text: string, limit = 1_000): Promise<string[]> =>
+      (await store.marked.find({ text, match: "operators", marked: [], limit })).map(({ id }) => id);
+    const begun = (text: string): number => goals.findIndex((goal) => goal.includes(text));
+    const newest = (text: string, count: number): string[] =>
+      Array.from({ length: count }, (_, place) => `many-${1_200 - goals.length * (place + 1) + begun(text)}`);
+    expect((await ids("translat*")).sort()).toEqual(Array.from({ length: 200 }, (_, place) => `other-${1_000 + place}`).sort());
+    expect((await ids("transfe*")).sort()).toEqual(["last", ...newest("transfer", 199)].sort());
+    expect(await ids("transfe* transpo*")).toEqual(["last"]);
+    expect(await ids("transa*")).toEqual([]);
+    expect(await ids("transit* OR translat*", 5)).toHaveLength(5);
+  });
+
   test("come best first: those that are about it before those that mention it", async () => {
     const filler =
       "with a lot of other things that have nothing to do with it, one after another, for quite a while, until the end of the text";

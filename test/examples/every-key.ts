@@ -11,6 +11,7 @@ group_scope: per-peer
 memory_scope: agent
 workspace_scope: agent
 retention: 30d
+nodes: "*"
 subagent: { model: offline/demo }
 unrouted: default
 owners: [telegram:7]
@@ -41,6 +42,7 @@ agents:
     sees: [main]
     guests: [jane]
     retention: 7d
+    nodes: [gpu]
     mcp:
       files: { command: server, args: [--all], env: { MCP_TOKEN: mcp-token-value }, trusted: true }
       remote: { url: http://127.0.0.1:9/mcp, headers: { authorization: Bearer mcp-header }, trusted: false }

@@ -1,9 +1,11 @@
 import { A2A_BUGS } from "./a2a-bugs.ts";
 import { ACCESS_BUGS } from "./access-bugs.ts";
+import { ACCOUNT_BUGS } from "./account-bugs.ts";
 import { AGREEMENT_BUGS } from "./agreement-bugs.ts";
 import { API_BUGS } from "./api-bugs.ts";
 import { ATTACHMENT_BUGS } from "./attachment-bugs.ts";
 import { BUDGET_BUGS } from "./budget-bugs.ts";
+import { CONFIG_NODE_BUGS } from "./config-node-bugs.ts";
 import { CONTEXT_BUGS } from "./context-bugs.ts";
 import { COORDINATION_BUGS } from "./coordination-bugs.ts";
 import { DELEGATION_BUGS } from "./delegation-bugs.ts";
@@ -11,12 +13,15 @@ import { DELIVERY_BUGS } from "./delivery-bugs.ts";
 import { DISCORD_BUGS } from "./discord-bugs.ts";
 import { DOCTOR_BUGS } from "./doctor-bugs.ts";
 import { FORMAT_BUGS } from "./format-bugs.ts";
+import { IDLE_BUGS } from "./idle-bugs.ts";
 import { MAIL_TURN_BUGS } from "./mail-turn-bugs.ts";
 import { MCP_BUGS } from "./mcp-bugs.ts";
 import { MEMORY_BUGS } from "./memory-bugs.ts";
 import { MODEL_BUGS } from "./model-bugs.ts";
+import { NODE_BUGS } from "./node-bugs.ts";
 import { OPENAI_BUGS } from "./openai-bugs.ts";
 import { PAIRING_BUGS } from "./pairing-bugs.ts";
+import { PLACEMENT_BUGS } from "./placement-bugs.ts";
 import { PLANNING_BUGS } from "./planning-bugs.ts";
 import { POLICY_BUGS } from "./policy-bugs.ts";
 import { POOL_BUGS } from "./pool-bugs.ts";
@@ -26,11 +31,13 @@ import { SANDBOX_BUGS } from "./sandbox-bugs.ts";
 import { SCHEDULE_BUGS } from "./schedule-bugs.ts";
 import { SESSION_BUGS } from "./session-bugs.ts";
 import { SETTINGS_BUGS } from "./settings-bugs.ts";
+import { SILENCE_BUGS } from "./silence-bugs.ts";
 import { SLACK_BUGS } from "./slack-bugs.ts";
 import { TASK_BUGS } from "./task-bugs.ts";
 import { TELEGRAM_BUGS } from "./telegram-bugs.ts";
 import { TENANT_BUGS } from "./tenant-bugs.ts";
 import { TURN_BUGS } from "./turn-bugs.ts";
+import { UPGRADE_BUGS } from "./upgrade-bugs.ts";
 import { WEBHOOK_BUGS } from "./webhook-bugs.ts";
 import { WORKFLOW_API_BUGS } from "./workflow-api-bugs.ts";
 import { WORKFLOW_BUGS } from "./workflow-bugs.ts";
@@ -48,7 +55,7 @@ export interface PlantedBug {
 }
 
 const LEASES = "src/store/leases.ts";
-const QUEUE = "src/store/work-queue.ts";
+const SETTLING = "src/store/settle-work.ts";
 const IDEMPOTENCY = "src/store/idempotency.ts";
 const GROUP_COMMIT = "src/store/sqlite/group-commit.ts";
 const POSTGRES = "src/store/postgres/postgres-engine.ts";
@@ -84,33 +91,33 @@ export const BUGS: readonly PlantedBug[] = [
   },
   {
     name: "work is settled whoever claims to own it",
-    file: QUEUE,
+    file: SETTLING,
     from: "delete from work where state = 'running' and ${claimedBy(claims)} returning id, lane",
     to: "delete from work where state = 'running' and id in ${list(claims.map((claim) => claim.id))} returning id, lane",
     tests: ["test/contract/work-queue.test.ts"],
   },
   {
     name: "an expired claim on work can be renewed",
-    file: QUEUE,
-    from: "where state = 'running' and lease_until > now_ms() and ${claimedBy(claims)}",
-    to: "where state = 'running' and ${claimedBy(claims)}",
+    file: "src/store/claim-work.ts",
+    from: "state = 'running' and lease_until > now_ms() and ${claimedBy(claims)}",
+    to: "state = 'running' and ${claimedBy(claims)}",
     tests: ["test/contract/work-queue.test.ts"],
   },
   {
     name: "parking forgets what has already happened",
-    file: QUEUE,
+    file: SETTLING,
     from: "set state = case when woken = 1 then 'ready' else 'parked' end",
     to: "set state = 'parked'",
     tests: ["test/contract/work-queue.test.ts"],
     filter: "parking",
   },
   {
-    name: "a dead letter keeps its lane",
-    file: QUEUE,
-    from: "where id in ${list(ids)} returning id, lane`;\n    await this.#advance(tx, rows);",
-    to: "where id in ${list(ids)} returning id, lane`;\n    if (rows.length < 0) await this.#advance(tx, rows);",
+    name: "a dead letter leaves its lane, and the lane does not hear of it",
+    file: SETTLING,
+    from: "set state = 'dead', owner = null,",
+    to: "set state = 'dead', lane = null, position = null, owner = null,",
     tests: ["test/contract/work-queue.test.ts"],
-    filter: "lanes",
+    filter: "dead",
   },
   {
     name: "everybody in a lane believes to be first",
@@ -184,9 +191,9 @@ export const BUGS: readonly PlantedBug[] = [
   },
   {
     name: "a woken item is claimed before the news is there",
-    file: QUEUE,
-    from: "where id = ${id} and state in ('parked', 'running', 'ready')`",
-    to: "where id = ${id} and state in ('parked', 'running')`",
+    file: SETTLING,
+    from: "where id = ${id} and state in ('parked', 'running', 'ready') returning",
+    to: "where id = ${id} and state in ('parked', 'running') returning",
     tests: ["test/contract/work-queue.test.ts"],
     filter: "PostgreSQL",
   },
@@ -258,6 +265,7 @@ export const BUGS: readonly PlantedBug[] = [
     filter: "sealing",
   },
   ...ACCESS_BUGS,
+  ...ACCOUNT_BUGS,
   ...POOL_BUGS,
   ...COORDINATION_BUGS,
   ...AGREEMENT_BUGS,
@@ -267,8 +275,10 @@ export const BUGS: readonly PlantedBug[] = [
   ...SESSION_BUGS,
   ...SLACK_BUGS,
   ...TURN_BUGS,
+  ...CONFIG_NODE_BUGS,
   ...CONTEXT_BUGS,
   ...BUDGET_BUGS,
+  ...UPGRADE_BUGS,
   ...WEBHOOK_BUGS,
   ...WORKFLOW_API_BUGS,
   ...WORKFLOW_BUGS,
@@ -283,14 +293,18 @@ export const BUGS: readonly PlantedBug[] = [
   ...TENANT_BUGS,
   ...SETTINGS_BUGS,
   ...PAIRING_BUGS,
+  ...PLACEMENT_BUGS,
   ...PLANNING_BUGS,
   ...POLICY_BUGS,
   ...RELAY_BUGS,
   ...ROUTING_BUGS,
   ...TELEGRAM_BUGS,
+  ...IDLE_BUGS,
   ...MAIL_TURN_BUGS,
   ...MEMORY_BUGS,
   ...MCP_BUGS,
+  ...NODE_BUGS,
+  ...SILENCE_BUGS,
   ...OPENAI_BUGS,
   ...MODEL_BUGS,
   ...A2A_BUGS,

@@ -147,7 +147,7 @@ export const DELEGATION_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "what was cancelled is noticed only when its claim is renewed",
-    file: "src/store/work-queue.ts",
+    file: "src/store/settle-work.ts",
     from: 'tx.hint("taken");',
     to: "",
     tests: TIME,

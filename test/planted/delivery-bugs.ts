@@ -80,9 +80,9 @@ export const DELIVERY_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "a node that cannot renew its account goes on with it",
-    file: RUNNER,
-    from: "const silent = setTimeout(stop, leaseMs * (1 - LATE));",
-    to: "const silent = setTimeout(() => {}, leaseMs * (1 - LATE));",
+    file: "src/edges/channels/held-account.ts",
+    from: "setTimeout(() => this.lose(), Math.max(0, ms))",
+    to: "setTimeout(() => {}, Math.max(0, ms))",
     ...receiving,
   },
   {

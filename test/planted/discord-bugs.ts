@@ -65,8 +65,8 @@ export const DISCORD_BUGS: readonly PlantedBug[] = [
   {
     name: "Discord's client comes back after it was told to end",
     file: CONNECTION,
-    from: "return this.#isOver ? new Promise<never>(() => {}) :",
-    to: "return",
+    from: "return this.#isOver || !this.#parts.inbound.stillOurs() ?",
+    to: "return !this.#parts.inbound.stillOurs() ?",
     ...gateway,
     filter: "does not come back",
   },

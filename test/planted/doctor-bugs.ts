@@ -16,8 +16,8 @@ export const DOCTOR_BUGS: readonly PlantedBug[] = [
   {
     name: "doctor: a store of a newer version is opened",
     file: "src/store/inspect-store.ts",
-    from: "if (schema > newest)",
-    to: "if (schema > newest * 1e6)",
+    from: "schema: refuseNewer(applied ?? [], MIGRATIONS)",
+    to: "schema: refuseNewer([], MIGRATIONS)",
     ...doctor,
   },
   {

@@ -80,7 +80,7 @@ export const FORMAT_BUGS: readonly PlantedBug[] = [
   {
     name: "a turn commits while an edit of its draft is on its way",
     file: `${CHANNELS}/follow-turn.ts`,
-    from: "await Promise.race([last, sleep(this.#parts.quietMs, undefined, { ref: false })]);",
+    from: "await Promise.race([last, sleep(this.#parts.quietMs, undefined, { ref: false, signal: enough.signal }).catch(() => {})]);",
     to: "void last;",
     ...drafts,
     filter: "last word is not committed",

@@ -66,7 +66,7 @@ export const ROUTING_BUGS: readonly PlantedBug[] = [
   {
     name: "routing: the trace is kept twice",
     file: "src/acts/admit-message.ts",
-    from: "data: { agent, tier, binding, because, sessionKey },",
+    from: "data: { agent, tier, binding, because, sessionKey, ...(revision === undefined ? {} : { revision }) },",
     to: "data: { ...decision, sessionKey },",
     tests: ["test/acts.test.ts"],
   },

@@ -55,15 +55,22 @@ export const SCHEDULE_BUGS: readonly PlantedBug[] = [
   {
     name: "a job starts another task while its last one is open",
     file: FIRE,
-    from: "if (open || agentAway(agents.current, job.agent)) {",
+    from: "if (openSince !== null || agentAway(agents.current, job.agent)) {",
     to: "if (agentAway(agents.current, job.agent)) {",
     ...jobs,
   },
   {
     name: "a job whose agent is away stands before those that can start",
     file: FIRE,
-    from: "await schedules.postpone(job, lookAgainIn(now - job.nextAt));",
+    from: "await schedules.postpone(job, lookAgainIn(now - Math.max(job.nextAt, openSince ?? 0)));",
     to: "await Promise.resolve();",
+    ...jobs,
+  },
+  {
+    name: "the longer a job is behind, the slower it catches up",
+    file: FIRE,
+    from: "lookAgainIn(now - Math.max(job.nextAt, openSince ?? 0))",
+    to: "lookAgainIn(now - job.nextAt)",
     ...jobs,
   },
   {

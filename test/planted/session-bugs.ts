@@ -11,8 +11,8 @@ export const SESSION_BUGS: readonly PlantedBug[] = [
   {
     name: "a turn sees what was said in other epochs",
     file: "src/records/sessions/transcript.ts",
-    from: "as newest where epoch = ${epoch}",
-    to: "as newest where epoch <= ${epoch}",
+    from: "(epoch, position) > (cast(${epoch} as bigint)",
+    to: "(epoch, position) > (0",
     ...sessions,
   },
   {

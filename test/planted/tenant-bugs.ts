@@ -32,8 +32,8 @@ export const TENANT_BUGS: readonly PlantedBug[] = [
   {
     name: "a node trusts only the numbers of revisions that it has drawn itself",
     file: "src/daemon/tenants.ts",
-    from: "since <= number || revisions.isNewest(settings.configHash)",
-    to: "since <= number",
+    from: "isNewest ??= revisions.isNewest(settings.configHash);",
+    to: "isNewest ??= Promise.resolve(false);",
     tests: ["test/scenarios/agents-at-work.test.ts"],
     filter: "by an older number",
   },
@@ -60,8 +60,8 @@ export const TENANT_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "a config file that is gone leaves one agent with every tool",
-    file: "src/daemon/reload.ts",
-    from: "    refuseEmptied(settings, before.settings);\n",
+    file: "src/daemon/file-here.ts",
+    from: "    if (isEdited) refuseEmptied(file, before);\n",
     to: "",
     tests: ["src/daemon/reload.test.ts"],
   },

@@ -16,6 +16,8 @@ export class UpdateQueue {
   #allowed: readonly string[] = [];
   #waiting: Waiting | undefined;
   webhook = "";
+  /** When somebody has asked for what is new, last. */
+  polledAt = Number.NEGATIVE_INFINITY;
 
   constructor(complain: (problem: string) => void) {
     this.#complain = complain;
@@ -34,6 +36,7 @@ export class UpdateQueue {
 
   /** Whoever has polled goes away unanswered when `gone` is called. */
   poll(fields: Readonly<Record<string, unknown>>, answer: Waiting["answer"]): { gone(): void } {
+    this.polledAt = performance.now();
     const { offset = 0, limit = 100, timeout = 0, allowed_updates: allowed } = fields;
     const isNumber = (value: unknown): value is number => Number.isInteger(value);
     if (!isNumber(offset) || !isNumber(limit) || !isNumber(timeout)) return refuse(answer, badRequest("wrong parameters"));

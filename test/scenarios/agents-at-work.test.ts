@@ -1,6 +1,6 @@
 import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, type TestContext, test } from "vitest";
 import type { Provider } from "../../src/abilities/models/model-registry.ts";
@@ -8,7 +8,7 @@ import type { AgentView, ConfigRevisionList, RestartedAgent } from "../../src/co
 import type { Admission, Run } from "../../src/contract/wire.ts";
 import { type Daemon, startDaemon } from "../../src/daemon/daemon.ts";
 import { type ModelRequest, wordsOf } from "../../src/kernel/model.ts";
-import { postgresPlace } from "../stores.ts";
+import { addTables, migratedPostgresPlace } from "../stores.ts";
 
 const SOON = { timeout: 15_000, interval: 20 };
 
@@ -52,9 +52,10 @@ const joined = (stream: string): string => stream.replaceAll('"}\n\nevent: text\
 
 describe.each(["SQLite", "PostgreSQL"])("agents at work on %s", (kind) => {
   async function working(config: string, { onTestFinished }: TestContext) {
-    const place = kind === "PostgreSQL" ? postgresPlace() : undefined;
+    const place = kind === "PostgreSQL" ? await migratedPostgresPlace() : undefined;
     const head = place ? `store: ${place.location}\n` : "";
     const home = mkdtempSync(join(tmpdir(), "guildhall-at-work-"));
+    addTables(home);
     const gate = new Gate();
     const daemons: Daemon[] = [];
     onTestFinished(async () => {
@@ -70,7 +71,7 @@ describe.each(["SQLite", "PostgreSQL"])("agents at work on %s", (kind) => {
     };
     write(config);
     const start = async (at = home): Promise<Daemon> => {
-      const daemon = await startDaemon({ home: at, port: 0, logLevel: "error", providers: [gate.provider] });
+      const daemon = await startDaemon({ home: at, name: basename(at), port: 0, logLevel: "error", providers: [gate.provider] });
       daemons.push(daemon);
       return daemon;
     };

@@ -131,6 +131,8 @@ describe.each(DAEMON_DATABASES)("agents on %s", (kind) => {
 
   test.for(["config.stored,config.stored", "config.stored,turns.woken"])(
     "a waiting turn is answered once also when the daemon dies while it is held, and again at %s",
+    // Three processes start one after the other, and two of them from their source.
+    { timeout: 90_000 },
     async (points, context) => {
       const { expect } = context;
       const { home } = tenant("agents: { main: {}, tired: { state: paused } }\n", context);

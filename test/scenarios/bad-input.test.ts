@@ -81,7 +81,7 @@ test("a database that was cut short", async () => {
 test("a database of a newer version", async () => {
   const { DatabaseSync } = await import("node:sqlite");
   const db = new DatabaseSync(await usedDatabase());
-  db.exec("insert into migrations values (99, 0, 'from the future', 'x', 0)");
+  db.exec("insert into migrations (version, statement, name, checksum, at) values (99, 0, 'from the future', 'x', 0)");
   db.close();
   await refused("store.newer_schema", "the database has schema 99", "Upgrade Guildhall");
 });

@@ -1,5 +1,5 @@
 import { describe, type ExpectStatic, type TestContext, test } from "vitest";
-import { postgresPlace } from "../stores.ts";
+import { migratedPostgresPlace } from "../stores.ts";
 import { Home, type RunningDaemon } from "./guildhall.ts";
 
 const WHOLE_LINE = ["message.admitted", "route.decided", "turn.started", "model.answered", "turn.completed"];
@@ -7,8 +7,8 @@ const WHOLE_LINE = ["message.admitted", "route.decided", "turn.started", "model.
 /** Line (a) of the architecture, through the front door: a real process, a real database, HTTP. Most of the time is spent waiting for leases. */
 describe.concurrent.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind) => {
   /** As many homes as nodes are wanted, on one database; SQLite has one node. */
-  function nodes(count: number, { onTestFinished }: TestContext): Home[] {
-    const place = kind === "PostgreSQL" ? postgresPlace() : undefined;
+  async function nodes(count: number, { onTestFinished }: TestContext): Promise<Home[]> {
+    const place = kind === "PostgreSQL" ? await migratedPostgresPlace() : undefined;
     const homes = Array.from({ length: count }, () => new Home(place && `store: ${place.location}\n`));
     onTestFinished(async () => {
       for (const home of homes) await home.remove();
@@ -16,11 +16,11 @@ describe.concurrent.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind
     });
     return homes;
   }
-  const one = (context: TestContext): Home => nodes(1, context)[0] as Home;
+  const one = async (context: TestContext): Promise<Home> => (await nodes(1, context))[0] as Home;
 
   test("goes the whole way, and the conversation continues after a restart", async (context) => {
     const { expect } = context;
-    const home = one(context);
+    const home = await one(context);
     const daemon = await home.start();
     const admission = await daemon.send({ id: "1", text: "good morning" });
     expect(admission).toMatchObject({ agent: "main", sessionKey: "agent:main:test:dm:p", duplicate: false });
@@ -36,7 +36,7 @@ describe.concurrent.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind
 
   test("that comes many times at once runs once", async (context) => {
     const { expect } = context;
-    const daemons = await Promise.all(nodes(kind === "PostgreSQL" ? 2 : 1, context).map((home) => home.start()));
+    const daemons = await Promise.all((await nodes(kind === "PostgreSQL" ? 2 : 1, context)).map((home) => home.start()));
     const admissions = await Promise.all(
       Array.from({ length: 20 }, (_, index) => (daemons[index % daemons.length] as RunningDaemon).send({ id: "same" })),
     );
@@ -49,7 +49,7 @@ describe.concurrent.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind
   });
 
   test("of another account or platform with the same id is another message", async (context) => {
-    const daemon = await one(context).start();
+    const daemon = await (await one(context)).start();
     const admissions = [
       await daemon.send({ id: "1" }),
       await daemon.send({ id: "1", account: "work" }),
@@ -60,7 +60,7 @@ describe.concurrent.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind
 
   test("that was acknowledged is answered exactly once, also when the daemon is killed right after", async (context) => {
     const { expect } = context;
-    const home = one(context);
+    const home = await one(context);
     const daemon = await home.start();
     const ids = ["a", "b", "c", "d"];
     const runs = await Promise.all(ids.map(async (id) => (await daemon.send({ id, peer: id })).runId));
@@ -76,7 +76,7 @@ describe.concurrent.each(["SQLite", "PostgreSQL"])("a chat message on %s", (kind
   const points = ["message.admitted", "turn.answered", "turn.committed"];
   test.for(points)("is answered exactly once when the daemon dies at %s", { timeout: 60_000 }, async (point, context) => {
     const { expect } = context;
-    const home = one(context);
+    const home = await one(context);
     const dying = await home.startCrashing(point);
     await dying.send({ id: "1" }).catch(() => {});
     expect((await dying.ended).code).toBeNull();

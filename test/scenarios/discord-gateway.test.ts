@@ -19,7 +19,12 @@ async function platform(): Promise<DiscordStandIn> {
 
 function open(discord: DiscordStandIn): Channel {
   const [account] = accountsOf(channelsConfig.parse({ discord: discord.account }));
-  return discordChannel(account as ChannelAccount, { log, clock: systemClock, random: { fraction: Math.random } as never });
+  return discordChannel(account as ChannelAccount, {
+    log,
+    clock: systemClock,
+    random: { fraction: Math.random } as never,
+    longestWaitMs: 1_000,
+  });
 }
 
 /** Whoever holds a channel, as far as the channel can tell. */
@@ -28,6 +33,7 @@ class Holder {
   readonly messages: ChatMessage[] = [];
   readonly told: string[] = [];
   cursor: unknown = null;
+  stillOurs: () => boolean = () => true;
   /** Nothing is committed until it resolves. */
   gate: Promise<void> = Promise.resolve();
   #stop = new AbortController();
@@ -39,6 +45,7 @@ class Holder {
       .listen(
         {
           cursor: this.cursor,
+          stillOurs: () => this.stillOurs(),
           take: async (messages, cursor) => {
             await this.gate;
             this.taken.push(...messages.map(({ text }) => text));
@@ -148,6 +155,25 @@ test("a session is left so that the next can go on with it, at the front door if
   await holder.connected(2);
   await expect.poll(() => holder.taken, SOON).toEqual(["in between"]);
   expect([discord.gateway.identified, discord.gateway.resumed]).toEqual([1, 1]);
+});
+
+test("who has lost the account without knowing it does not connect again", async () => {
+  const discord = await platform();
+  const holder = new Holder();
+  holder.listen(open(discord));
+  await holder.connected(1);
+  const attempts: number[] = [];
+  discord.gateway.onConnecting = () => attempts.push(1);
+  const asked = Promise.withResolvers<void>();
+  holder.stillOurs = () => {
+    asked.resolve();
+    return false;
+  };
+  discord.gateway.cut();
+  await asked.promise;
+  await holder.stop();
+  expect(attempts).toEqual([]);
+  expect(discord.gateway.isConnected).toBe(false);
 });
 
 test("who is told to end while it connects, or between two attempts, does not come back", async () => {

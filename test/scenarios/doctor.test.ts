@@ -127,7 +127,9 @@ describe("doctor", () => {
     expect(await doctor()).toMatchObject({ code: 1, willStart: false });
     writeFileSync(at("state.db"), "");
     const database = new DatabaseSync(at("state.db"));
-    database.exec(`PRAGMA application_id = ${0x4755494c}; create table migrations (version integer); insert into migrations values (9999)`);
+    database.exec(`PRAGMA application_id = ${0x4755494c};
+      create table migrations (version integer, statement integer, name text, checksum text, at bigint);
+      insert into migrations values (9999, 0, 'later', '', 0)`);
     database.close();
     const { willStart, of } = await doctor();
     expect(willStart).toBe(false);

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { Home, type RunningDaemon } from "./guildhall.ts";
-import { type Answer, Repository } from "./mcp-clients.ts";
+import { Agent, type Answer, guestToken, Repository } from "./mcp-clients.ts";
 
 const SLOW = 60_000;
 const WORKER = new URL("./agent-worker.ts", import.meta.url).pathname;
@@ -13,17 +13,29 @@ let repository: Repository;
 let daemon: RunningDaemon;
 let hosts: Host[];
 
-beforeEach(async () => {
+// One for all: a test has a repository of its own.
+beforeAll(async () => {
   home = new Home();
-  repository = new Repository();
   daemon = await home.start();
+});
+afterAll(() => home.remove());
+beforeEach(() => {
+  repository = new Repository();
   hosts = [];
 });
-afterEach(async () => {
+afterEach(() => {
   for (const host of hosts) host.end();
-  await home.remove();
   repository.remove();
 });
+
+/** Claims as somebody who is not a program here. */
+async function claimed(name: string, ...files: readonly string[]): Promise<Agent> {
+  const { stdout } = await home.run(["guard", "where", "--json"], { cwd: repository.path });
+  const workspace = { repository: (JSON.parse(stdout) as { repository: string }).repository, tops: ["/elsewhere"], prefix: "" };
+  const agent = await Agent.http(daemon, (await guestToken(daemon, name)).token, workspace);
+  await agent.call("claim", { files });
+  return agent;
+}
 
 interface HookResult {
   readonly code: number;
@@ -100,7 +112,7 @@ test("as a Claude Code hook it knows whose program asks, stops the others, and r
 
 test("patterns, worktrees and the hooks of other programs", { timeout: SLOW }, async () => {
   const tree = repository.worktree("feature");
-  await new Host(repository.path).call("claim", { files: ["src/**"] });
+  await claimed("holder", "src/**");
   mkdirSync(join(tree, "src"));
   const ask = (input: object) => home.run(["guard", "--hook"], { cwd: tree, input: JSON.stringify(input) });
   expect((await ask(write("src/x.ts", "s", tree))).code).toBe(2);
@@ -143,8 +155,7 @@ test("as a git hook it stops the commit of a claimed file, in every worktree, an
   expect((await home.run(["guard", "install", "--git"], { cwd: repository.path })).code).toBe(0);
   expect((await home.run(["guard", "install", "--git"], { cwd: repository.path })).stdout).toContain("already");
   expect(readFileSync(hook, "utf8").match(/guard --git/g)).toHaveLength(1);
-  const coder = new Host(repository.path, "coder");
-  await coder.call("claim", { files: ["a.ts"] });
+  const coder = await claimed("coder", "a.ts");
   const tree = repository.worktree("feature");
   const commit = (file: string, environment: Record<string, string> = {}): string => {
     repository.write(tree, file, `${Math.random()}`);
@@ -165,16 +176,17 @@ test("as a git hook it stops the commit of a claimed file, in every worktree, an
   await coder.call("claim_release", { all: true });
   expect(commit("a.ts")).toBe("committed");
   // Without a daemon nobody can be asked, and work goes on.
-  coder.end();
+  await coder.close();
   await daemon.kill("SIGTERM");
   expect(commit("b.ts")).toBe("committed");
   expect((await home.run(["guard", "a.ts"], { cwd: tree })).stderr).toContain("no daemon runs");
+  daemon = await home.start();
 });
 
 test("neither strange names, nor a great many files, nor what git is told about differences get a claimed file past it", {
   timeout: 2 * SLOW,
 }, async () => {
-  await new Host(repository.path, "coder").call("claim", { files: ["a.ts", "deep/**"] });
+  await claimed("coder", "a.ts", "deep/**", "zz.ts");
   const { path } = repository;
   const staged = async (...files: string[]) => {
     repository.git(path, "reset", "-q");
@@ -198,12 +210,13 @@ test("neither strange names, nor a great many files, nor what git is told about 
   mkdirSync(join(path, "many"));
   for (let index = 0; index < 10_001; index++) writeFileSync(join(path, `many/${index}`), "");
   expect(await staged("many")).toMatchObject({ code: 0, stderr: "" });
-  repository.git(path, "add", "-A");
+  repository.write(path, "zz.ts", "1\n");
+  repository.git(path, "add", "zz.ts");
   expect((await home.run(["guard", "--git"], { cwd: path })).code).toBe(1);
 });
 
 test("a link that leads nowhere yet leads to the claimed file", { timeout: SLOW }, async () => {
-  await new Host(repository.path, "coder").call("claim", { files: ["new/planned.ts"] });
+  await claimed("coder", "new/planned.ts");
   const { path } = repository;
   symlinkSync("new/planned.ts", join(path, "innocent.ts"));
   symlinkSync("new", join(path, "folder"));
@@ -218,7 +231,7 @@ test("a link that leads nowhere yet leads to the claimed file", { timeout: SLOW 
 test("a daemon that does not answer stops nobody, nor does a guard that was removed", { timeout: SLOW }, async () => {
   const { path } = repository;
   await home.run(["guard", "install", "--git"], { cwd: path });
-  await new Host(path, "coder").call("claim", { files: ["a.ts"] });
+  await claimed("coder", "a.ts");
   daemon.kill("SIGSTOP");
   const silent = await home.run(["guard", "a.ts"], { cwd: path });
   daemon.kill("SIGCONT");

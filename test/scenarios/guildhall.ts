@@ -1,12 +1,13 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { readServerSentEvents } from "../../src/client/server-sent-events.ts";
 import type { LedgerEvent } from "../../src/contract/events.ts";
 import type { Admission, NewMessage, Run } from "../../src/contract/wire.ts";
 import { LAUNCHER } from "../launcher.ts";
+import { addTables } from "../stores.ts";
 
 const CRASHING = new URL("./crashing-daemon.ts", import.meta.url).pathname;
 const START_MS = 20_000;
@@ -20,6 +21,8 @@ export interface Ended {
 /** A home in a folder of its own, and everything that runs on it. `remove` leaves no process and no file behind. */
 export class Home {
   readonly path = mkdtempSync(join(tmpdir(), "guildhall-scenario-"));
+  /** Of the node whose home it is. */
+  readonly name = basename(this.path);
   readonly #children: ChildProcess[] = [];
 
   readonly #launcher: string;
@@ -37,8 +40,9 @@ export class Home {
     return ended(child);
   }
 
-  /** `guildhall start`, once it says that it is ready. */
-  start(options: { node?: string; flags?: readonly string[] } = {}): Promise<RunningDaemon> {
+  /** `guildhall start`, once it says that it is ready. Its tables are there already, unless it is to show how it makes them. */
+  start(options: { node?: string; flags?: readonly string[]; args?: readonly string[]; bare?: boolean } = {}): Promise<RunningDaemon> {
+    if (!options.bare) addTables(this.path);
     return this.#started(
       this.#spawn(options.node ?? process.execPath, [
         ...(options.flags ?? []),
@@ -49,12 +53,14 @@ export class Home {
         "--json",
         "--home",
         this.path,
+        ...(options.args ?? []),
       ]),
     );
   }
 
   /** The same daemon, which kills itself at the named crash point. */
   startCrashing(point: string): Promise<RunningDaemon> {
+    addTables(this.path);
     return this.#started(this.#spawn(process.execPath, [CRASHING, this.path, point]));
   }
 
@@ -70,7 +76,9 @@ export class Home {
 
   #spawn(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
     const { GUILDHALL_HOME: _home, GUILDHALL_STORE: _store, ...environment } = process.env;
-    const child = spawn(command, args, { stdio: "pipe", env: environment, ...options });
+    // All are on one machine, and several may be on one database.
+    const named = { ...environment, GUILDHALL_NODE_NAME: this.name };
+    const child = spawn(command, args, { stdio: "pipe", env: named, ...options });
     this.#children.push(child);
     return child;
   }
@@ -82,7 +90,8 @@ export class Home {
       setTimeout(() => reject(new Error("the daemon did not start in time")), START_MS).unref(),
     );
     const first = await Promise.race([line, late, end.then((result) => Promise.reject(new Error(`the daemon ended: ${result.stderr}`)))]);
-    const { url } = JSON.parse(first) as { url: string };
+    const { url } = JSON.parse(first) as { url?: string };
+    if (url === undefined) throw new Error(`the daemon did not start: ${first}`);
     return new RunningDaemon(child, end, url, readFileSync(join(this.path, "operator.token"), "utf8").trim());
   }
 }

@@ -1,10 +1,13 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { PLACES, type StorePlace } from "../stores.ts";
+import { migratedPostgresPlace, type StorePlace, sqlitePlace } from "../stores.ts";
 import { Home, type RunningDaemon } from "./guildhall.ts";
 
 const LEASE_MS = 15_000;
 
-describe.each(PLACES)("a daemon on %s is killed in the middle of a request", (_name, makePlace) => {
+describe.each([
+  ["SQLite", sqlitePlace],
+  ["PostgreSQL", migratedPostgresPlace],
+] as const)("a daemon on %s is killed in the middle of a request", (_name, makePlace) => {
   let place: StorePlace;
   let home: Home;
 
@@ -24,7 +27,7 @@ describe.each(PLACES)("a daemon on %s is killed in the middle of a request", (_n
     ["with the effect committed and not answered", "idempotency.finish.before,store.commit.after"],
     ["just before the answer", "idempotency.finish.before,store.acknowledge.before"],
   ])("%s: the same request again makes it once (E1)", async (_moment, point) => {
-    place = makePlace();
+    place = await makePlace();
     // A home has its own SQLite file; the place is then only here to be removed.
     home = new Home(place.kind === "postgres" ? `store: ${place.location}\n` : undefined);
     const first = await home.startCrashing(point);

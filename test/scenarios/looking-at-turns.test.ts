@@ -149,7 +149,7 @@ test("ps tells who does what now, and what it took so far", async () => {
     expect(runs).toMatchObject([
       { id: runId, status: "running", usage: { calls: 1 }, calls: [{ tool: "stock_order", state: "intended" }] },
     ]);
-  });
+  }, 15_000);
   const now = await home.run(["ps"]);
   expect(now.stdout).toMatch(new RegExp(`${runId} +main +running .*\\$0\\.00002 +runs stock_order \\{"thing":"apples"\\}`));
   released();

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Run } from "../../src/contract/wire.ts";
 import { type Daemon, startDaemon } from "../../src/daemon/daemon.ts";
 import type { Model } from "../../src/kernel/model.ts";
-import { postgresPlace } from "../stores.ts";
+import { migratedPostgresPlace } from "../stores.ts";
 
 const CONFIG = `
 model: slow/model
@@ -41,7 +41,7 @@ interface Answer {
 describe.each(["SQLite", "PostgreSQL"])("a daemon that has more than enough to do on %s", (kind) => {
   async function start(): Promise<{ daemon: Daemon; letGo: () => void; send: Send; runOf: (id: string) => Promise<Run> }> {
     const home = mkdtempSync(join(tmpdir(), "guildhall-overload-"));
-    const place = kind === "PostgreSQL" ? postgresPlace() : undefined;
+    const place = kind === "PostgreSQL" ? await migratedPostgresPlace() : undefined;
     writeFileSync(join(home, "guildhall.yaml"), `${CONFIG}${place ? `store: ${place.location}\n` : ""}`);
     const { model, letGo } = held();
     const provider = { name: "slow", model: () => model, models: () => ["model"] };
@@ -68,7 +68,7 @@ describe.each(["SQLite", "PostgreSQL"])("a daemon that has more than enough to d
   type Send = (agent: string, id: string, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
 
   test("refuses one more for an agent that has too much waiting; others are taken as ever, and nothing that was taken is lost", {
-    timeout: 30_000,
+    timeout: 60_000,
   }, async () => {
     const { send, runOf, letGo } = await start();
     const taken: string[] = [];
@@ -79,7 +79,7 @@ describe.each(["SQLite", "PostgreSQL"])("a daemon that has more than enough to d
       else refused = answer;
       // Three of four slots run; five may wait beside them.
       expect(taken.length).toBeLessThanOrEqual(8);
-      if (message < 3) await vi.waitFor(async () => expect((await runOf(taken[message] as string)).status).toBe("running"));
+      if (message < 3) await vi.waitFor(async () => expect((await runOf(taken[message] as string)).status).toBe("running"), 15_000);
     }
     expect(taken).toHaveLength(8);
     expect(refused).toMatchObject({ status: 429, body: { error: { code: "request.busy" } } });
@@ -93,13 +93,13 @@ describe.each(["SQLite", "PostgreSQL"])("a daemon that has more than enough to d
     expect((await send("main", "keyed", { "idempotency-key": "k" })).status).toBe(429);
 
     letGo();
-    for (const id of taken) await vi.waitFor(async () => expect((await runOf(id)).status).toBe("completed"), 10_000);
+    for (const id of taken) await vi.waitFor(async () => expect((await runOf(id)).status).toBe("completed"), 20_000);
     expect((await send("main", "again")).status).toBe(202);
     expect((await send("main", "keyed", { "idempotency-key": "k" })).status).toBe(202);
   });
 
   test("refuses one more when too much waits in all, whoever it is for, and takes it when there is room again", {
-    timeout: 30_000,
+    timeout: 60_000,
   }, async () => {
     const { send, runOf, letGo } = await start();
     const answers = await Promise.all(
@@ -116,7 +116,7 @@ describe.each(["SQLite", "PostgreSQL"])("a daemon that has more than enough to d
       expect(body.error.code).toBe("request.busy");
     }
     letGo();
-    for (const id of taken) await vi.waitFor(async () => expect((await runOf(id)).status).toBe("completed"), 10_000);
-    await vi.waitFor(async () => expect((await send("main", `late${Math.random()}`)).status).toBe(202), 5_000);
+    for (const id of taken) await vi.waitFor(async () => expect((await runOf(id)).status).toBe("completed"), 20_000);
+    await vi.waitFor(async () => expect((await send("main", `late${Math.random()}`)).status).toBe(202), 15_000);
   });
 });

@@ -100,7 +100,7 @@ test("an agent whose id is none is refused with that reason, commands included, 
       expect(run.error?.message).toContain("agent Bad Id is quarantined: an agent's id is");
       const response = await daemon.fetch("/api/route/explain?platform=telegram&chat=-100&peer=7");
       const { agent, tier, binding, because, trace, ...more } = (await response.json()) as Record<string, unknown>;
-      expect({ agent, tier, binding, because, trace }).toEqual(run.decision);
+      expect({ agent, tier, binding, because, trace, revision: 1 }).toEqual(run.decision);
       expect(more).toMatchObject({ sessionKey: null, state: "quarantined", refused: true, standstill: run.error?.message });
     }
   } finally {
@@ -114,8 +114,8 @@ test("of very many rules, a stored message knows the nearest and how many there 
   try {
     const daemon = await home.start();
     const { decision } = await daemon.run((await daemon.send({ ...group, id: "1", chat: "149" })).runId);
-    expect(decision).toMatchObject({ tier: "chat", binding: "telegram 149 → main", omitted: 50 });
-    expect(decision.trace).toHaveLength(100);
+    expect(decision).toMatchObject({ tier: "chat", binding: "telegram 149 → main", omitted: 130 });
+    expect(decision.trace).toHaveLength(20);
     expect(decision.trace[0]).toMatchObject({ hit: true, line: 151 });
     const { stdout } = await home.run(["route", "explain", "--platform", "telegram", "--chat", "149"]);
     expect(stdout).toContain("… 110 more; --json tells all");

@@ -11,7 +11,7 @@ const { signal } = new AbortController();
 
 /** How much later it is for the channel than for everybody else. */
 let later = 0;
-const parts = { log: quiet, clock: { now: () => Date.now() + later }, random: systemRandom };
+const parts = { log: quiet, clock: { now: () => Date.now() + later }, random: systemRandom, longestWaitMs: 1_000 };
 
 async function opened(options: SlackOptions = {}, checkMs?: number): Promise<{ slack: SlackStandIn; channel: Channel }> {
   const slack = await slackStandIn(options);
@@ -21,13 +21,18 @@ async function opened(options: SlackOptions = {}, checkMs?: number): Promise<{ s
 }
 
 /** What the channel has heard; `take` as the test wants it. */
-function listening(channel: Channel, take: (messages: readonly ChatMessage[]) => Promise<void> = async () => {}) {
+function listening(
+  channel: Channel,
+  take: (messages: readonly ChatMessage[]) => Promise<void> = async () => {},
+  stillOurs: () => boolean = () => true,
+) {
   const heard: ChatMessage[] = [];
   const states: string[] = [];
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
   const inbound: Inbound = {
     cursor: null,
+    stillOurs,
     take: async (messages) => {
       await take(messages);
       heard.push(...messages);
@@ -224,6 +229,23 @@ test("what has come by a connection that is being left is acknowledged on it", a
   expect(await ended).toBe(null);
   await expect.poll(() => slack.sockets.connected, SOON).toBe(0);
   expect(slack.complaints).toEqual([]);
+});
+
+test("who has lost the account without knowing it opens no other connection, and keeps none that took too long", async () => {
+  const { slack, channel } = await opened();
+  let isOurs = true;
+  const first = listening(channel, undefined, () => isOurs);
+  await expect.poll(() => first.states, SOON).toEqual(["connected"]);
+  isOurs = false;
+  later += 2_000;
+  slack.sockets.cut();
+  expect(await first.ended).toMatchObject({ kind: "cut off", message: expect.stringContaining("another node") });
+  expect(slack.sockets.opened).toBe(1);
+  const answers = [true, false];
+  const second = listening(channel, undefined, () => answers.shift() ?? false);
+  expect(await second.ended).toMatchObject({ kind: "cut off", message: expect.stringContaining("another node") });
+  expect([slack.sockets.opened, second.states]).toEqual([2, []]);
+  await expect.poll(() => slack.sockets.connected, SOON).toBe(0);
 });
 
 test("an app whose socket mode is off, or that has too many connections, is told so", async () => {

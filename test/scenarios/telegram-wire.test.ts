@@ -29,7 +29,11 @@ async function place(options: TelegramOptions = {}): Promise<Place> {
   const warnings: string[] = [];
   const log = { info: () => {}, error: () => {}, warn: (message: string) => void warnings.push(message) };
   const [account] = accountsOf(channelsConfig.parse({ telegram: telegram.account }));
-  return { telegram, warnings, channel: telegramChannel(account as ChannelAccount, { log, clock: systemClock, random: systemRandom }) };
+  return {
+    telegram,
+    warnings,
+    channel: telegramChannel(account as ChannelAccount, { log, clock: systemClock, random: systemRandom, longestWaitMs: 1_000 }),
+  };
 }
 
 const said = (text: string, more: Partial<Outbound> = {}): Outbound => ({
@@ -239,6 +243,34 @@ test("a channel's posts, a place on the map and what a forum's general topic say
   await heard.stop();
 });
 
+test("who has lost the account without knowing it polls no more: not after a message, not in the middle of an album, not at its beginning", async () => {
+  const { channel, telegram } = await place();
+  let isOurs = true;
+  const lost = listening(
+    channel,
+    async () => {
+      isOurs = false;
+    },
+    null,
+    () => isOurs,
+  );
+  await lost.ended;
+  expect(lost.messages).toHaveLength(2);
+  const owner = listening(channel, undefined, lost.cursor());
+  await expect.poll(() => owner.names, SOON).toEqual(["@guild_bot"]);
+  await listening(channel, undefined, lost.cursor(), () => false).ended;
+  await telegram.say("hello again");
+  await expect.poll(() => owner.messages.map(({ text }) => text), SOON).toEqual(["hello again"]);
+  await owner.stop();
+  const picture = { name: "a.jpg", mediaType: "image/jpeg", data: new Uint8Array([1]) };
+  await telegram.say("", { files: [picture, picture] });
+  const answers = [true, false];
+  const interrupted = listening(channel, undefined, owner.cursor(), () => answers.shift() ?? false);
+  await interrupted.ended;
+  expect(interrupted.messages).toEqual([]);
+  expect(telegram.complaints).toEqual([]);
+});
+
 test("whoever sends one picture of an album after another keeps nobody waiting", async () => {
   const { channel, telegram } = await place();
   let polls = 0;
@@ -268,6 +300,7 @@ function listening(
   channel: Channel,
   take: (messages: readonly ChatMessage[]) => Promise<void> = async () => {},
   from: unknown = null,
+  isOurs: () => boolean = () => true,
 ): Listening {
   const stop = new AbortController();
   const messages: ChatMessage[] = [];
@@ -275,6 +308,10 @@ function listening(
   let cursor = from;
   const inbound: Inbound = {
     cursor: from,
+    stillOurs: () => {
+      if (!isOurs()) stop.abort();
+      return !stop.signal.aborted;
+    },
     take: async (some, next) => {
       await take(some);
       messages.push(...some);

@@ -192,7 +192,7 @@ test("what WhatsApp refuses is refused with its reason, what it asks to wait for
 });
 
 test("a day after the last message nobody can be written to, and the reason says so", async () => {
-  const { platform, daemon } = await house([{ text: "too late", delayMs: 300 }]);
+  const { platform, daemon } = await house([{ text: "too late", delayMs: 1_000 }]);
   const events = await fetch(`${daemon.url}/api/events?after=0`, { headers: { authorization: `Bearer ${daemon.token}` } });
   const id = await platform.say("hello");
   platform.closeWindow("7");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Home, type RunningDaemon } from "../scenarios/guildhall.ts";
-import { postgresPlace } from "../stores.ts";
+import { migratedPostgresPlace } from "../stores.ts";
 
 /** With everything that has to be written otherwise in JSON and in URLs. */
 const CANARY = 'canary "one" /söcret\\ 4f1d';
@@ -35,7 +35,7 @@ pools:
 `;
 
 async function started(kind: string): Promise<{ home: Home; daemon: RunningDaemon }> {
-  const place = kind === "PostgreSQL" ? postgresPlace() : undefined;
+  const place = kind === "PostgreSQL" ? await migratedPostgresPlace() : undefined;
   const home = new Home(`${place ? `store: ${place.location}` : ""}${CONFIG}`);
   onTestFinished(async () => {
     await home.remove();

@@ -36,9 +36,10 @@ async function fireJob(parts: ScheduleParts, job: StoredJob, now: number): Promi
   const { schedules, tasks } = parts;
   const { store, agents } = tasks;
   if (job.nextAt === null) return false;
-  const { open, endedAt } = await lastTaskOf(store.read, job);
-  if (open || agentAway(agents.current, job.agent)) {
-    await schedules.postpone(job, lookAgainIn(now - job.nextAt));
+  const { openSince, endedAt } = await lastTaskOf(store.read, job);
+  if (openSince !== null || agentAway(agents.current, job.agent)) {
+    // What is in its way is not older than its last task, however old the times are that are caught up on.
+    await schedules.postpone(job, lookAgainIn(now - Math.max(job.nextAt, openSince ?? 0)));
     return false;
   }
   const read = await schedules.cron();

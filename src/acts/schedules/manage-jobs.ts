@@ -74,7 +74,7 @@ export async function runJobIn(
   mustOwn(caller, job);
   const away = agentAway(parts.tasks.agents.current, job.agent);
   if (away) throw away;
-  if ((await lastTaskOf(tx, job)).open) throw stillOpen(job);
+  if ((await lastTaskOf(tx, job)).openSince !== null) throw stillOpen(job);
   const opened = await openJobTaskIn(parts, tx, job, null);
   if (!("refused" in opened)) await parts.schedules.ranIn(tx, job, caller.name, opened.id);
   return opened;
@@ -99,6 +99,7 @@ function mustOwn(caller: Caller, { name, owner }: StoredJob): void {
 
 export async function viewOfJob({ tasks }: ScheduleParts, reads: Reads, job: StoredJob): Promise<Schedule> {
   const { granted: _granted, labels: _labels, lookAt: _lookAt, version: _version, place: _place, ...shown } = job;
-  const inTheWay = agentAway(tasks.agents.current, job.agent) ?? ((await lastTaskOf(reads, job)).open ? stillOpen(job) : null);
+  const inTheWay =
+    agentAway(tasks.agents.current, job.agent) ?? ((await lastTaskOf(reads, job)).openSince !== null ? stillOpen(job) : null);
   return { ...shown, standing: inTheWay && { code: inTheWay.code, message: inTheWay.message } };
 }

@@ -14,13 +14,13 @@ export function agentAway(revision: Revision, agent: string): Failure | null {
     : new Failure("agent.unknown", `there is no agent "${agent}"`, { hint: "`guildhall agents list` shows those that there are." });
 }
 
-/** The job's newest task: whether it is open, and else when it ended. One that was forgotten has ended before anything that is due now. */
+/** The job's newest task: since when it is open, or when it ended. One that was forgotten has ended before anything that is due now. */
 export async function lastTaskOf(
   reads: Reads,
   { lastTask }: Pick<StoredJob, "lastTask">,
-): Promise<{ open: boolean; endedAt: number | null }> {
+): Promise<{ openSince: number | null; endedAt: number | null }> {
   const task = lastTask === null ? undefined : await readTask(reads, lastTask);
-  return { open: task !== undefined && task.endedAt === null, endedAt: task?.endedAt ?? null };
+  return { openSince: task?.endedAt === null ? task.createdAt : null, endedAt: task?.endedAt ?? null };
 }
 
 export function stillOpen({ name, lastTask }: Pick<StoredJob, "name" | "lastTask">): Failure {

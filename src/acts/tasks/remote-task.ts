@@ -31,7 +31,8 @@ export async function startRemoteTaskIn(
   if (peer === null) throw new Failure("internal.bug", `"${agent}" is no agent elsewhere`);
   await addRemoteTask(tx, id, peer, spec.conversation === undefined ? null : JSON.stringify([from, spec.conversation]));
   const payload: RemotePayload = { taskId: id, causedBy };
-  const tenant = { name: from, weight: agents.current.agents.get(from)?.weight ?? 1 };
+  // Apart from the agent's turns: any node may ask a peer, also where the agent's own files are on another.
+  const tenant = { name: `remote ${from}`, weight: agents.current.agents.get(from)?.weight ?? 1 };
   await setRemoteWork(tx, id, await store.queue.enqueue(tx, { kind: REMOTE_WORK, payload, tenant }));
 }
 

@@ -14,7 +14,7 @@ export async function channelChecks({ config, storeLocation }: Settings): Promis
   if (accounts.length === 0) return [];
   try {
     const { exists, schema, newest } = await inspectStore(storeLocation);
-    const isThere = exists && schema === newest;
+    const isThere = exists && schema >= newest;
     const views = isThere ? await glanceInto(storeLocation, (reads) => viewChannels(reads, accounts, "off")) : [];
     return accounts.flatMap((account, index) => findingsOf(account, views[index]));
   } catch (error) {

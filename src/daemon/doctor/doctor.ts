@@ -4,6 +4,7 @@ import { channelChecks } from "./channel-checks.ts";
 import type { Check, Finding } from "./check.ts";
 import { configChecks } from "./config-checks.ts";
 import { folderChecks, homeChecks } from "./home-checks.ts";
+import { nodeChecks } from "./node-checks.ts";
 import { sandboxChecks } from "./sandbox-checks.ts";
 import { scheduleChecks } from "./schedule-checks.ts";
 import { jailCheck, portCheck, storeCheck, versionCheck } from "./system-checks.ts";
@@ -30,6 +31,7 @@ async function findings(where: Whereabouts): Promise<Finding[]> {
   return [
     ...first,
     await storeCheck(settings),
+    ...(await nodeChecks(settings)),
     ...(await scheduleChecks(settings)),
     ...(await channelChecks(settings)),
     await portCheck(settings),

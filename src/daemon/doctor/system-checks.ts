@@ -40,7 +40,8 @@ export async function storeCheck({ storeLocation }: Settings): Promise<Finding> 
         `${where}: schema ${schema} of ${newest}`,
         "The next start brings it up to date; `guildhall backup FILE` first.",
       );
-    return ok("store", `${where}: it opens, schema ${schema}`);
+    const beside = schema > newest ? `, by a newer program; this one knows up to ${newest} and works beside it` : "";
+    return ok("store", `${where}: it opens, schema ${schema}${beside}`);
   } catch (error) {
     const { message, hint } = asFailure(error);
     return blocking("store", `${where}: ${message}`, hint);

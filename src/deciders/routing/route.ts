@@ -15,6 +15,8 @@ export interface RouteDecision extends Decision<RouteLine> {
   readonly binding: string | null;
   /** Rules that the trace leaves out; absent: none. */
   readonly omitted?: number;
+  /** Of the config that it follows from; absent until a message is admitted by it. */
+  readonly revision?: number;
 }
 
 export type NamedAgents = Readonly<Record<string, { readonly default?: boolean | undefined }>>;

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { asFailure, isFailure } from "../../kernel/failure.ts";
 import type { Log } from "../../kernel/log.ts";
 import type { ClaimedWork, WorkQueue } from "../../store/work-queue.ts";
+import { type KeptClaim, KeptClaims } from "./kept-claims.ts";
 import { type Room, roomFor } from "./slots.ts";
 
 /** Does one item and settles it, whatever comes of it. The signal aborts when the item is no longer this node's. */
@@ -17,15 +18,16 @@ export interface DispatcherOptions {
   readonly limit: () => number;
   /** How many there are whose work it may be. Where there are others, nobody gets all slots; absent: there are none. */
   readonly tenants?: () => number;
+  /** Those whose work other nodes do: none of it is taken here. */
+  readonly elsewhere?: () => ReadonlySet<string>;
   readonly leaseMs: number;
 }
 
-interface Running {
-  readonly item: ClaimedWork;
-  readonly lost: AbortController;
+interface Running extends KeptClaim {
   readonly finished: Promise<void>;
 }
 
+const NOBODY: ReadonlySet<string> = new Set();
 const AFTER_ERROR_MS = 500;
 /** How late a higher limit may be noticed by a node that is full. */
 const FULL_MS = 1_000;
@@ -49,32 +51,36 @@ export class Dispatcher {
   #isIdle = false;
   /** Places that have become free. */
   #ended = 0;
+  #leave: () => void = () => {};
   #loop: Promise<void> | undefined;
-  #heartbeat: NodeJS.Timeout | undefined;
+  readonly #claims: KeptClaims;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#kinds = Object.keys(options.handlers);
+    this.#claims = new KeptClaims(options.queue, options.log, options.leaseMs, () => this.#running.values());
   }
 
   /** A second time changes nothing. */
   start(): void {
     if (this.#loop) return;
-    this.#heartbeat = setInterval(() => void this.#renew(), this.#options.leaseMs / 3);
+    const { watch } = this.#options.queue;
+    this.#leave = watch.addTaker((kind, tenant) => this.#takes(kind, tenant));
+    this.#claims.start(this.#stopping.signal);
     this.#loop = this.#run();
-    void this.#watch();
   }
 
   /** Lets running items finish for `graceMs`, then hands the rest back to whoever claims next. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
+    this.#leave();
     this.#freed();
     await this.#loop;
     await this.#finished(graceMs);
     const unfinished = [...this.#running.values()];
     for (const { lost } of unfinished) lost.abort();
     await this.#finished(LETTING_GO_MS);
-    clearInterval(this.#heartbeat);
+    this.#claims.stop();
     await this.#options.queue.handBack(unfinished.map(({ item }) => item));
   }
 
@@ -84,8 +90,9 @@ export class Dispatcher {
   keepPlace(tenant: string): { readonly owner: string; readonly ttlMs: number; begin(item: ClaimedWork): void; giveUp(): void } | null {
     if (!this.#isIdle || this.#stopping.signal.aborted) return null;
     const { items, without } = this.#room();
-    if (items === 0 || without.includes(tenant)) return null;
+    if (items === 0 || without.includes(tenant) || this.#elsewhere().has(tenant)) return null;
     const place = { tenant };
+    const asked = performance.now();
     this.#kept.add(place);
     const giveUp = (): void => {
       if (this.#kept.delete(place)) this.#free();
@@ -97,26 +104,14 @@ export class Dispatcher {
         this.#options.queue.handBack([item]).catch((error: unknown) => {
           this.#options.log.warn("work could not be handed back", { id: item.id, code: asFailure(error).code });
         });
-      else this.#begin(item);
+      else this.#begin(item, asked);
     };
     return { owner: this.#options.owner, ttlMs: this.#options.leaseMs, begin, giveUp };
   }
 
   /** Stops, now and not at the next renewal, what was taken from this node. */
   letGo(): Promise<void> {
-    return this.#renew();
-  }
-
-  /** Whatever is taken from this node is let go at once. */
-  async #watch(): Promise<void> {
-    const { signal } = this.#stopping;
-    const { queue } = this.#options;
-    let seen = queue.version("taken");
-    while (!signal.aborted) {
-      await queue.waitForTaken(seen, signal);
-      seen = queue.version("taken");
-      if (!signal.aborted) await this.#renew();
-    }
+    return this.#claims.renew();
   }
 
   async #run(): Promise<void> {
@@ -140,17 +135,40 @@ export class Dispatcher {
     const { queue, owner, leaseMs } = this.#options;
     const { items: most, without } = this.#room();
     if (most === 0) return { isAll: true, heldBack: true };
-    const items = await queue.claim(owner, most, leaseMs, this.#kinds, without);
+    const leftOut = [...without, ...this.#elsewhere()];
+    const asked = performance.now();
+    const items = await queue.claim(owner, most, leaseMs, this.#kinds, leftOut);
     if (this.#stopping.signal.aborted) await queue.handBack(items);
-    else for (const item of items) this.#begin(item);
+    else for (const item of items) this.#begin(item, asked);
+    if (items.length > 0 && this.#leavesSome()) queue.watch.offer();
     const heldBack = without.length > 0;
     // Where somebody is left out, the queue is not always looked through to its end.
-    return { isAll: heldBack ? items.length === 0 : items.length < most, heldBack };
+    return { isAll: leftOut.length > 0 ? items.length === 0 : items.length < most, heldBack };
+  }
+
+  #elsewhere(): ReadonlySet<string> {
+    return this.#options.elsewhere?.() ?? NOBODY;
   }
 
   #room(): Room {
     const { limit, tenants } = this.#options;
     return roomFor(limit(), this.#tenants(), (tenants?.() ?? 1) > 1);
+  }
+
+  /** Of whatever else there is, others may take what this node has no place for. */
+  #leavesSome(): boolean {
+    const { items, without } = this.#room();
+    return items === 0 || without.length > 0;
+  }
+
+  /** Whether it would be claimed here at once; without a tenant, whosever it is. */
+  #takes(kind?: string, tenant?: string | null): boolean {
+    if (this.#stopping.signal.aborted || (kind !== undefined && !this.#kinds.includes(kind))) return false;
+    const { items, without } = this.#room();
+    const elsewhere = this.#elsewhere();
+    if (items === 0) return false;
+    if (tenant === undefined) return without.length === 0 && elsewhere.size === 0;
+    return !without.includes(tenant) && !(tenant !== null && elsewhere.has(tenant));
   }
 
   *#tenants(): Generator<string | null> {
@@ -163,7 +181,8 @@ export class Dispatcher {
     this.#freed();
   }
 
-  #begin(item: ClaimedWork): void {
+  /** `asked`: when its claim was. The database has heard of it later: a claim is never longer here than there. */
+  #begin(item: ClaimedWork, asked: number): void {
     const lost = new AbortController();
     // It came back to us while we still had it: what runs under the old claim is void.
     this.#running.get(item.id)?.lost.abort();
@@ -171,7 +190,7 @@ export class Dispatcher {
       if (this.#running.get(item.id)?.item === item) this.#running.delete(item.id);
       this.#free();
     });
-    this.#running.set(item.id, { item, lost, finished });
+    this.#running.set(item.id, { item, lost, finished, mineUntil: asked + this.#options.leaseMs });
   }
 
   async #handle(item: ClaimedWork, lost: AbortSignal): Promise<void> {
@@ -212,20 +231,6 @@ export class Dispatcher {
     if (this.#stopping.signal.aborted || this.#running.size < this.#options.limit()) resolve();
     await promise;
     clearTimeout(timer);
-  }
-
-  async #renew(): Promise<void> {
-    const held = [...this.#running.values()];
-    if (held.length === 0) return;
-    try {
-      const alive = await this.#options.queue.renew(
-        held.map(({ item }) => item),
-        this.#options.leaseMs,
-      );
-      for (const { item, lost } of held) if (!alive.has(item.id)) lost.abort();
-    } catch (error) {
-      this.#options.log.warn("claims could not be renewed; trying again", { code: asFailure(error).code });
-    }
   }
 
   async #finished(ms: number): Promise<void> {

@@ -1,7 +1,7 @@
 import { admitMessageIn, type MessageToAdmit } from "../../acts/admit-message.ts";
 import { answerCommandIn, type CommandMessage } from "../../acts/answer-command.ts";
 import type { Delivers } from "../../acts/send-reply.ts";
-import { sessionLane } from "../../acts/work-kinds.ts";
+import { type KeptPlace, sessionLane } from "../../acts/work-kinds.ts";
 import type { Admission, InboundMessage } from "../../contract/wire.ts";
 import type { Address } from "../../deciders/routing/address.ts";
 import { routeNamed } from "../../deciders/routing/route.ts";
@@ -26,8 +26,11 @@ import { type ChosenCommand, chooseCommand } from "./commands/run-command.ts";
 import { standingOf } from "./commands/standing.ts";
 import { handoverTargets } from "./handover-targets.ts";
 
-/** Rules told with a stored message: enough to see why, and no more than a message may cost. */
-const TOLD_RULES = 100;
+/**
+ * Rules told with a stored message: enough to see why, and no more than a message may cost. A hundred were 8 KB, which are written three
+ * times until it is answered.
+ */
+const TOLD_RULES = 20;
 
 /** What comes with a message of a program that speaks with an agent as with a model. Its text is no command, whatever it says. */
 export interface Brought {
@@ -62,19 +65,14 @@ export interface Stored {
   readonly taken?: ClaimedWork | null;
 }
 
-/** A place for a turn that is kept free until the message is stored. */
-export interface KeptPlace extends Taker {
-  begin(work: ClaimedWork): void;
-  /** Nothing became of it; after `begin` it does nothing. */
-  giveUp(): void;
-}
-
 export interface Intake {
   /** Decides whose a message is and stores it. When this resolves, the message cannot be lost. */
   readonly accept: Accept;
   take(message: InboundMessage, from: FromChannel): Taken;
-  /** To be told of everything that was stored, after its commit. */
-  stored(outcome: Stored): void;
+  /** A free place for the turn that a message will cause; null: there is none, or others wait for it. To be given up. */
+  placeFor(taken: Taken): KeptPlace | null;
+  /** To be told of everything that was stored, after its commit. `place`: what was kept for it. */
+  stored(outcome: Stored, place?: KeptPlace | null): void;
 }
 
 export interface IntakeCommands extends Omit<CommandParts, "store"> {
@@ -99,7 +97,8 @@ export function intake(
     const address = addressOf(message);
     const revision = agents.current;
     const { router, sessionKeys, settings } = revision;
-    const decision = message.agent === undefined ? router.explain(address, TOLD_RULES) : routeNamed(settings.config.agents, message.agent);
+    const ruled = message.agent === undefined ? router.explain(address, TOLD_RULES) : routeNamed(settings.config.agents, message.agent);
+    const decision = { ...ruled, revision: revision.number };
     // An address without an agent is a fact about the config, and is recorded; a wrong name is the caller's mistake.
     if (decision.agent === null && message.agent !== undefined) throw new Failure("agent.unknown", decision.because);
     const admitted: MessageToAdmit = {
@@ -137,24 +136,26 @@ export function intake(
       },
     };
   };
-  const stored = ({ stopped, point }: Stored): void => {
+  const stored = ({ stopped, point, taken }: Stored, place?: KeptPlace | null): void => {
     if (point) reached(point);
     for (const run of stopped) commands.running.stop(run);
+    if (taken) place?.begin(taken);
   };
+  const placeFor = ({ agent }: Taken): KeptPlace | null => (agent ? (commands.keepPlace?.(agent) ?? null) : null);
   return {
     accept: async (message, poster, brought) => {
       const taken = take(message, poster, brought);
-      const place = taken.agent ? (commands.keepPlace?.(taken.agent) ?? null) : null;
+      const place = placeFor(taken);
       try {
         const outcome = await store.transact(taken.label, (tx) => taken.inTx(tx, place), "locked");
-        stored(outcome);
-        if (outcome.taken) place?.begin(outcome.taken);
+        stored(outcome, place);
         return outcome.admission as Admission;
       } finally {
         place?.giveUp();
       }
     },
     take: (message, from) => take(message, undefined, undefined, from),
+    placeFor,
     stored,
   };
 }

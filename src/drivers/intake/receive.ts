@@ -21,7 +21,7 @@ const SHOWN_CHARACTERS = 200;
 
 export interface ReceiveParts extends ReplyParts {
   readonly agents: Pick<AgentRegistry, "current">;
-  readonly intake: Pick<Intake, "take" | "stored">;
+  readonly intake: Pick<Intake, "take" | "placeFor" | "stored">;
   readonly random: Random;
   readonly log: Log;
   readonly reached: ReachedPoint;
@@ -44,17 +44,22 @@ export type Receive = (account: ChannelAccount, messages: readonly ChatMessage[]
 export function receiver(parts: ReceiveParts): Receive {
   const { store, intake, log } = parts;
   const commit = async (taken: readonly Taken[], alongside: (tx: Tx) => Promise<void>): Promise<void> => {
-    const outcomes = await store.transact(
-      taken.length === 1 ? (taken[0] as Taken).label : "admit messages",
-      async (tx) => {
-        await alongside(tx);
-        const stored: Stored[] = [];
-        for (const one of taken) stored.push(await one.inTx(tx));
-        return stored;
-      },
-      "locked",
-    );
-    for (const outcome of outcomes) intake.stored(outcome);
+    const places = taken.map((one) => intake.placeFor(one));
+    try {
+      const outcomes = await store.transact(
+        taken.length === 1 ? (taken[0] as Taken).label : "admit messages",
+        async (tx) => {
+          await alongside(tx);
+          const stored: Stored[] = [];
+          for (const [index, one] of taken.entries()) stored.push(await one.inTx(tx, places[index]));
+          return stored;
+        },
+        "locked",
+      );
+      for (const [index, outcome] of outcomes.entries()) intake.stored(outcome, places[index]);
+    } finally {
+      for (const place of places) place?.giveUp();
+    }
   };
   return async (account, messages, alongside) => {
     parts.reached("message.received");

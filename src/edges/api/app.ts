@@ -7,6 +7,7 @@ import type { Store } from "../../store/store.ts";
 import { type Authenticate, identified } from "./credential.ts";
 import { errorResponse } from "./error-response.ts";
 import { knownHost, ownOrigin } from "./guards.ts";
+import { type Look, LookedGauges } from "./looked-gauges.ts";
 import { type Gauge, Metrics } from "./metrics.ts";
 import { type CallLimits, OpenCalls, type StillValid } from "./open-calls.ts";
 import { openAiResponse } from "./openai/openai-error.ts";
@@ -17,6 +18,9 @@ import { serve } from "./serve.ts";
 
 /** What may be named in a measurement; anything else a client makes up is `other`. */
 const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
+
+/** Whoever watches over nodes looks at these until a node is gone. */
+const SEEN_TO_THE_END = ["/healthz", "/readyz", "/metrics"];
 
 export interface ApiParts {
   readonly store: Store;
@@ -32,7 +36,10 @@ export interface ApiParts {
   readonly limits?: Partial<ApiLimits>;
   /** What is sent and what is answered in refusals holds none of these. */
   readonly redaction?: Redaction;
-  readonly gauges?: readonly Gauge[];
+  /** What is measured in the database. */
+  readonly looks?: readonly Look[];
+  /** From then on nothing more is begun here: whoever asks is sent to another node, or told to come again. */
+  readonly isDraining?: () => boolean;
 }
 
 export interface ApiLimits extends CallLimits {
@@ -47,9 +54,10 @@ export function createApp(parts: ApiParts): Hono {
   const limits = { ...LIMITS, ...parts.limits };
   const calls = new OpenCalls(limits, parts.stillValid);
   const serving = { ...parts, redaction, calls, bodies: new BodySpace(limits.bodyBytes) };
-  const metrics = new Metrics([...openGauges(calls), ...(parts.gauges ?? [])]);
+  const metrics = new Metrics(openGauges(calls));
+  const looked = new LookedGauges(parts.looks ?? []);
   stopping.addEventListener("abort", () => metrics.close(), { once: true });
-  const routes = inOrder([...parts.routes, description(parts), measurements(metrics)]);
+  const routes = inOrder([...parts.routes, description(parts), measurements(metrics, looked)]);
 
   const app = new Hono();
   app.onError((error, { req }) => {
@@ -63,6 +71,10 @@ export function createApp(parts: ApiParts): Hono {
     throw new Failure("request.not_found", `there is no ${context.req.method} ${context.req.path}`);
   });
   const guarded = knownHost(parts.host);
+  app.use(async ({ req }, next) => {
+    if (parts.isDraining?.() && !SEEN_TO_THE_END.includes(req.path)) throw new Failure("daemon.stopping", "this node is stopping");
+    await next();
+  });
   // A platform that posts to us knows us by whatever name a proxy has given us; what it posts is signed.
   app.use((context, next) => (context.req.path.startsWith("/hooks/") ? next() : guarded(context, next)), ownOrigin);
   for (const one of routes) {
@@ -98,7 +110,7 @@ function description({ routes, version }: ApiParts): Route {
   });
 }
 
-function measurements(metrics: Metrics): Route {
+function measurements(metrics: Metrics, looked: LookedGauges): Route {
   return route({
     method: "GET",
     path: "/metrics",
@@ -106,7 +118,7 @@ function measurements(metrics: Metrics): Route {
     allow: "anyone",
     contentType: "text/plain; version=0.0.4; charset=utf-8",
     answers: { 200: z.string() },
-    handle: async () => ({ status: 200, body: metrics.text() }),
+    handle: async () => ({ status: 200, body: metrics.text(await looked.read()) }),
   });
 }
 

@@ -51,7 +51,8 @@ export class Metrics {
     for (const [index, bound] of BUCKETS.entries()) if (seconds <= bound) series.buckets[index] = (series.buckets[index] ?? 0) + 1;
   }
 
-  text(): string {
+  /** `looked`: what was found besides, just now. */
+  text(looked: readonly Gauge[] = []): string {
     const lines: string[] = [];
     const head = (name: string, type: string, help: string): void => void lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
     head("guildhall_http_request_seconds", "histogram", "Time until the answer, by route and status.");
@@ -66,7 +67,7 @@ export class Metrics {
       lines.push(`nodejs_eventloop_lag_seconds{quantile="${quantile}"} ${this.#lag(this.#loop.percentile(quantile * 100))}`);
     lines.push(`nodejs_eventloop_lag_seconds{quantile="1"} ${this.#lag(this.#loop.max)}`);
     this.#loop.reset();
-    for (const { name, help, type, read } of this.#gauges) {
+    for (const { name, help, type, read } of [...this.#gauges, ...looked]) {
       head(name, type, help);
       const found = read();
       if (typeof found === "number") lines.push(`${name} ${found}`);

@@ -6,7 +6,7 @@ import { type Route, route } from "./route.ts";
 export interface SystemParts {
   readonly version: string;
   readonly node: string;
-  /** False from the moment the daemon begins to stop. */
+  /** Asked for each answer of /readyz alone. False from the moment the daemon begins to stop. */
   readonly isReady: () => boolean;
 }
 

@@ -14,6 +14,8 @@ import {
   tellState,
 } from "../../records/channels/channel-accounts.ts";
 import type { Store } from "../../store/store.ts";
+import type { AccountLeases } from "./account-leases.ts";
+import type { HeldAccount } from "./held-account.ts";
 
 export interface RunnerParts {
   readonly store: Store;
@@ -21,24 +23,23 @@ export interface RunnerParts {
   readonly log: Log;
   readonly random: Random;
   readonly receive: Receive;
-  /** How long an account is this node's without a word of it. */
-  readonly leaseMs: number;
+  readonly leases: AccountLeases;
 }
 
 const BACKOFF_MS = 1_000;
 const BACKOFF_MAX_MS = 60_000;
 /** Only the operator can help: it is tried again all the same, since a token may be made valid elsewhere. */
 const REFUSED_MS = 60_000;
-const ASK_AGAIN_MS = 2_000;
-/** Of the time of a lease: an answer of the database that comes later than this says nothing about how much of it is left. */
-const LATE = 1 / 3;
+/** After something that should not happen. */
+const AGAIN_MS = 2_000;
 /** How long a channel that was told to end may take; then it is left alone. */
 const ENDING_MS = 3_000;
 
 /**
  * Keeps one account connected, on one node at a time.
  *
- *   waits for the lease → connecting → connected ⇄ cut off | refused → … → off (the lease is given back)
+ *   waits for the lease → waits for what the last holder has left at the platform → connecting → connected ⇄ cut off | refused → …
+ *   → off (the lease is given back, once nothing of ours goes on)
  *
  * Whatever goes wrong with it stays with it: nobody waits for this loop.
  */
@@ -52,6 +53,8 @@ export class AccountRunner {
   /** One after another: what is said last must be what stays. */
   #telling: Promise<void> = Promise.resolve();
   #loop: Promise<void> | undefined;
+  /** The channel was told to end, and has not. */
+  #isDeaf = false;
 
   /** `current`: the account as the config has it now; who may speak may change without a new connection. */
   constructor(parts: RunnerParts, name: AccountName, current: () => ChannelAccount, open: () => Promise<Channel>) {
@@ -71,73 +74,59 @@ export class AccountRunner {
   }
 
   async #run(): Promise<void> {
-    const { store, node, leaseMs, log } = this.#parts;
+    const { leases, log } = this.#parts;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
-        const lease = await store.leases.acquire(accountLease(this.#name), node, leaseMs);
-        if (lease.held) await this.#hold(lease.fence);
-        else await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => {});
+        const held = await leases.wait(this.#name, signal);
+        if (held) await this.#hold(held);
       } catch (error) {
-        log.warn("an account cannot be held; trying again", {
-          ...this.#name,
-          code: asFailure(error).code,
-          error: asFailure(error).message,
-        });
-        await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => {});
+        const { code, message } = asFailure(error);
+        log.warn("an account cannot be held; trying again", { ...this.#name, code, error: message });
+        await sleep(AGAIN_MS, undefined, { signal }).catch(() => {});
       }
     }
   }
 
-  async #hold(fence: number): Promise<void> {
-    const { store, leaseMs } = this.#parts;
-    const lost = new AbortController();
-    const stop = (): void => lost.abort();
-    this.#stopping.signal.addEventListener("abort", stop, { once: true });
-    if (this.#stopping.signal.aborted) stop();
-    // Whoever cannot say that it is still there stops before somebody else may begin, whatever keeps it from saying so.
-    const silent = setTimeout(stop, leaseMs * (1 - LATE));
-    const renewing = setInterval(() => void this.#renew(fence, lost, silent), leaseMs / 4);
+  async #hold(held: HeldAccount): Promise<void> {
+    const ending = new AbortController();
+    const end = (): void => ending.abort();
+    const reasons = [this.#stopping.signal, held.lost];
+    for (const reason of reasons) reason.addEventListener("abort", end, { once: true });
+    if (reasons.some(({ aborted }) => aborted)) end();
+    this.#isDeaf = false;
     try {
-      for (let attempt = 1; !lost.signal.aborted; attempt++) {
-        const waits = await this.#connect(fence, attempt, lost.signal, () => {
+      for (let attempt = 1; !ending.signal.aborted; attempt++) {
+        const waits = await this.#connect(held, attempt, ending.signal, () => {
           attempt = 0;
         });
-        await sleep(waits, undefined, { signal: lost.signal }).catch(() => {});
+        await sleep(waits, undefined, { signal: ending.signal }).catch(() => {});
       }
-      await this.#tell(fence, { state: "off", problem: null, name: null, node: null });
+      await this.#tell(held.fence, { state: "off", problem: null, name: null, node: null });
     } finally {
-      clearInterval(renewing);
-      clearTimeout(silent);
-      this.#stopping.signal.removeEventListener("abort", stop);
-      await store.leases.release(accountLease(this.#name), fence);
-    }
-  }
-
-  async #renew(fence: number, lost: AbortController, silent: NodeJS.Timeout): Promise<void> {
-    const { store, leaseMs, log } = this.#parts;
-    const asked = performance.now();
-    try {
-      if ((await store.leases.renew(accountLease(this.#name), fence, leaseMs)) === null) lost.abort();
-      else if (performance.now() - asked < leaseMs * LATE) silent.refresh();
-    } catch (error) {
-      log.warn("the lease of an account could not be renewed", { ...this.#name, error: messageOf(error) });
+      for (const reason of reasons) reason.removeEventListener("abort", end);
+      await held.end(!this.#isDeaf);
     }
   }
 
   /** Until the connection ends. Answers how long to wait before the next. */
-  async #connect(fence: number, attempt: number, signal: AbortSignal, worked: () => void): Promise<number> {
+  async #connect(held: HeldAccount, attempt: number, signal: AbortSignal, worked: () => void): Promise<number> {
     const { store, node, random } = this.#parts;
+    const { fence } = held;
     try {
       await this.#tell(fence, { state: "connecting", problem: null, name: null, node });
       const channel = await this.#open();
+      await this.#outlast(held, channel, signal);
+      const cursor = await readCursor(store.read, this.#name);
+      if (!held.stillOurs() || signal.aborted) return 0;
       const listening = channel.listen(
         {
-          cursor: await readCursor(store.read, this.#name),
-          take: (messages, cursor) =>
+          cursor,
+          stillOurs: () => held.stillOurs(),
+          take: (messages, next) =>
             this.#parts.receive(this.#current(), messages, async (tx, isAll) => {
               await store.leases.guard(tx, accountLease(this.#name), fence);
-              if (isAll && cursor !== undefined) await keepCursor(tx, this.#name, cursor);
+              if (isAll && next !== undefined) await keepCursor(tx, this.#name, next);
             }),
           connected: (name) => {
             worked();
@@ -161,6 +150,17 @@ export class AccountRunner {
     }
   }
 
+  /** What a holder that is gone has asked last may still wait at the platform. */
+  async #outlast(held: HeldAccount, channel: Channel, signal: AbortSignal): Promise<void> {
+    const ms = held.waitMs(channel.abilities.lingersMs ?? 0);
+    if (ms === 0) return;
+    this.#parts.log.info("an account is taken over from a node that has not given it back; it is connected in a moment", {
+      ...this.#name,
+      ms,
+    });
+    await sleep(ms, undefined, { signal }).catch(() => {});
+  }
+
   /** One that does not end when it is told to keeps nobody waiting: what it still takes is refused, since its fence is old. */
   async #untilEnded(listening: Promise<void>, signal: AbortSignal): Promise<void> {
     const { promise: left, reject } = Promise.withResolvers<never>();
@@ -168,6 +168,7 @@ export class AccountRunner {
     const leave = (): void => {
       timer = setTimeout(() => {
         this.#parts.log.warn("a channel does not end", { ...this.#name });
+        this.#isDeaf = true;
         reject(new ChannelTrouble("cut off", "it does not end"));
       }, ENDING_MS);
     };

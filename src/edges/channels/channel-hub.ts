@@ -9,10 +9,14 @@ import type { Clock } from "../../kernel/clock.ts";
 import { Failure } from "../../kernel/failure.ts";
 import { runOfMessage } from "../../records/sessions/inbox.ts";
 import { accountKey } from "../../records/sessions/outbox.ts";
+import { AccountLeases } from "./account-leases.ts";
 import { AccountRunner, type RunnerParts } from "./account-runner.ts";
+import { longestWaitMs } from "./held-account.ts";
 
-export interface HubParts extends RunnerParts {
+export interface HubParts extends Omit<RunnerParts, "leases"> {
   readonly clock: Clock;
+  /** How long an account is this node's without a word of it. */
+  readonly leaseMs: number;
   readonly plugins: readonly ChannelPlugin[];
   /** False: what people say stays at the platforms until somebody else takes it; replies are sent all the same. */
   readonly listens?: boolean;
@@ -34,11 +38,13 @@ interface Entry {
 /** Every account of the config: connected by one node, able to send from all. */
 export class ChannelHub {
   readonly #parts: HubParts;
+  readonly #leases: AccountLeases;
   readonly #entries = new Map<string, Entry>();
   #isStopped = false;
 
   constructor(parts: HubParts) {
     this.#parts = parts;
+    this.#leases = new AccountLeases(parts);
   }
 
   /** Opens what is new, closes what is gone, and makes anew what has other credentials. */
@@ -101,6 +107,7 @@ export class ChannelHub {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await Promise.all([...this.#entries.values()].map(({ runner }) => runner.stop()));
+    await this.#leases.settled();
   }
 
   #add(key: string, account: ChannelAccount): void {
@@ -108,7 +115,7 @@ export class ChannelHub {
       account,
       identity: identityOf(account),
       runner: new AccountRunner(
-        this.#parts,
+        { ...this.#parts, leases: this.#leases },
         account,
         () => entry.account,
         () => this.#channelOf(entry),
@@ -126,11 +133,11 @@ export class ChannelHub {
 
   /** One that could not be opened is tried again by whoever asks next. */
   #channelOf(entry: Entry): Promise<Channel> {
-    const { log, clock, random } = this.#parts;
+    const { log, clock, random, leaseMs } = this.#parts;
     entry.channel ??= (async () => {
       const plugin = this.#pluginOf(entry.account);
       if (!plugin) throw new Failure("channel.unknown", `there is no channel for the platform "${entry.account.platform}"`);
-      return plugin.open(entry.account, { log, clock, random });
+      return plugin.open(entry.account, { log, clock, random, longestWaitMs: longestWaitMs(leaseMs) });
     })().catch((error: unknown) => {
       entry.channel = undefined;
       throw error;

@@ -26,6 +26,10 @@ const MAX_FAILURES = 3;
 const LATER_MS = 5_000;
 /** The platform shows it a little longer than until it is told again. */
 const TYPING_SHARE = 0.8;
+/** What is answered sooner needs no word before it, and of those every platform takes only so many. */
+const TYPING_AFTER_MS = 400;
+/** Made once: an abort without a reason makes one, with all its callers in it. */
+const OVER = new Error("the turn is over");
 const MARKS = { answered: "done", failed: "failed", stopped: null } as const;
 
 /** Lets people see that a turn runs, in the chats that channels of ours serve: that somebody types, what it says so far, what was seen. */
@@ -45,6 +49,7 @@ class FollowedTurn implements ShownTurn {
   readonly #text = new GrowingText();
   readonly #sender: Promise<Sender | undefined>;
   #draft: TurnDraft | undefined;
+  #typing: NodeJS.Timeout | undefined;
   /** An edit was given up, and nobody knows when it will be seen. */
   #mayComeLate = false;
   #showing: Promise<void> = Promise.resolve();
@@ -60,15 +65,19 @@ class FollowedTurn implements ShownTurn {
   }
 
   async quiet(how: "ends" | "waits"): Promise<void> {
-    this.#ending.abort();
-    const last = this.#showing.then(() => (how === "waits" ? this.#saysThatItWaits() : undefined));
-    await Promise.race([last, sleep(this.#parts.quietMs, undefined, { ref: false })]);
+    this.#end();
+    if (this.#draft) {
+      const last = this.#showing.then(() => (how === "waits" ? this.#saysThatItWaits() : undefined));
+      const enough = new AbortController();
+      await Promise.race([last, sleep(this.#parts.quietMs, undefined, { ref: false, signal: enough.signal }).catch(() => {})]);
+      enough.abort(OVER);
+    }
     this.#mayComeLate = this.#draft?.isBusy === true;
-    this.#cut.abort();
+    this.#cut.abort(OVER);
   }
 
   over(end: TurnSeen): void {
-    this.#ending.abort();
+    this.#end();
     if (this.#draft?.isBusy || this.#mayComeLate)
       void this.#draft
         ?.mend((run) => this.#call(null, run))
@@ -76,12 +85,19 @@ class FollowedTurn implements ShownTurn {
     if (end !== null && end !== "waits") this.#mark(MARKS[end]);
   }
 
+  #end(): void {
+    clearTimeout(this.#typing);
+    this.#ending.abort(OVER);
+  }
+
   async #begin(): Promise<void> {
     const sender = await this.#sender;
     if (!sender || this.#ending.signal.aborted) return;
     const { channel, account } = sender;
     this.#mark("seen");
-    if (channel.typing && channel.abilities.typingMs !== undefined) void this.#type(sender, channel.abilities.typingMs * TYPING_SHARE);
+    const { typingMs } = channel.abilities;
+    if (channel.typing && typingMs !== undefined)
+      this.#typing = setTimeout(() => void this.#type(sender, typingMs * TYPING_SHARE), TYPING_AFTER_MS).unref();
     // Whoever wants everything at most once is sent nothing of which nobody might know whether it has arrived.
     const isSafe = channel.abilities.dedupes || account.delivery === "at_least_once";
     const every = channel.abilities.editEveryMs;

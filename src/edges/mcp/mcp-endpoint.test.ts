@@ -119,7 +119,7 @@ test("a reader that sleeps is told of each change once, when it wakes, and fills
   const reading = (async () => {
     for (let part = await reader.read(); !part.done; part = await reader.read()) text += Buffer.from(part.value).toString();
   })();
-  await expect.poll(() => text, { timeout: 5_000 }).toContain("k149");
+  await expect.poll(() => text, { timeout: 15_000 }).toContain("k149");
   await sleep(200);
   // A hundred were on their way; of all that came after, each key once.
   expect(text.match(/resources\/updated/g)?.length).toBeLessThanOrEqual(300);

@@ -70,6 +70,9 @@ export async function voidApprovalsOf(store: Store, tx: Tx, run: string, because
     await store.ledger.append(tx, { type: "approval.voided", actor: GATEWAY, subject: ["approval", id], data: { run, because } });
 }
 
+/** For the pulse: whether one has run out unanswered or unused. */
+export const APPROVALS_DUE = sql`(select min(expires_at) from approvals where ${OPEN}) <= now_ms()`;
+
 /**
  * Calls that wait for a person's word.
  *

@@ -4,7 +4,7 @@ import { type Workspace, workspace } from "../../contract/workspace.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure, isFailure } from "../../kernel/failure.ts";
 import type { Tx } from "../../store/engine.ts";
-import { list } from "../../store/sql.ts";
+import { list, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import type { Access } from "./access.ts";
 import { callerOf, type KnownAgents } from "./token-scope.ts";
@@ -26,6 +26,10 @@ interface GuestRow {
   readonly joined_at: number;
   readonly expires_at: number;
 }
+
+/** For the pulse: whether one is silent, or its token was revoked. */
+export const GUESTS_GONE = sql`(select min(expires_at) from guests) <= now_ms()
+  or exists (select 1 from guests as g where not exists (select 1 from tokens as t where t.id = g.token and t.revoked_at is null))`;
 
 /**
  * Outside agents that are here: each process has a name of its own, for as long as it says that it lives.

@@ -67,6 +67,8 @@ export interface Agent {
   readonly budget: NonNullable<AgentConfig["budget"]>;
   readonly subagents: Subagents;
   readonly mcp: AgentConfig["mcp"];
+  /** Names and labels of the nodes that take its turns; `["*"]`: all; null: nothing is said. */
+  readonly nodes: readonly string[] | null;
 }
 
 export function agentsOf(settings: Settings, policy: Policy): Map<string, Agent> {
@@ -106,6 +108,7 @@ function agentOf(settings: Settings, policy: Policy, id: string, own: AgentConfi
     budget: own.budget === undefined ? (config.budget ?? {}) : { ...config.budget, ...own.budget },
     subagents: subagentsOf(config, own),
     mcp: own.mcp,
+    nodes: own.nodes ?? config.nodes ?? null,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Reads, Tx } from "../../store/engine.ts";
-import { list } from "../../store/sql.ts";
+import { list, sql } from "../../store/sql.ts";
 
 /** A turn that waits for its agent: its work item is parked, and this row says for whom. */
 export interface HeldTurn {
@@ -21,6 +21,9 @@ export async function addHeldTurn(tx: Tx, { workId, agent, runId, revision }: He
   await tx.run`insert into held_turns (work_id, agent, run_id, revision, at) values (${workId}, ${agent}, ${runId}, ${revision}, now_ms())
     on conflict (work_id) do update set revision = excluded.revision, at = excluded.at`;
 }
+
+/** For the pulse: whether anybody waits. */
+export const HELD_TURNS = sql`exists (select 1 from held_turns)`;
 
 /** For whom turns wait, and the newest revision that said so. */
 export async function heldAgents(reads: Reads): Promise<{ readonly agent: string; readonly revision: number }[]> {

@@ -24,6 +24,9 @@ const SUMMARY = code("p.id, p.hash, p.subject, p.proposer, p.rule, p.deadline, p
 const WHOLE = sql`${SUMMARY}, p.caller, p.electorate, p.pins, p.writes, p.opened`;
 const PROPOSAL_ID = /^[0-9a-z]{20}$/;
 
+/** For the pulse: whether a deadline has passed. */
+export const PROPOSALS_DUE = sql`(select min(deadline) from proposals where state = 'open') <= now_ms()`;
+
 /**
  * Proposals and their votes.
  *

@@ -26,9 +26,12 @@ interface StateRow {
   readonly since: number;
 }
 
+/** What the names of leases on accounts begin with. */
+export const ACCOUNT_LEASES: Scope = ["channel"];
+
 /** Whoever holds it is connected to the platform, and nobody else is. */
 export function accountLease({ platform, account }: AccountName): Scope {
-  return ["channel", platform, account];
+  return [...ACCOUNT_LEASES, platform, account];
 }
 
 /** As somebody is named who wrote to an account: `telegram:7`, or `telegram/work:7`. */

@@ -2,7 +2,7 @@ import type { PairingView } from "../../contract/channels.ts";
 import { sha256 } from "../../kernel/canonical-json.ts";
 import type { Random } from "../../kernel/random.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
-import { list } from "../../store/sql.ts";
+import { list, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { type AccountName, lockAccount } from "./channel-accounts.ts";
 
@@ -83,15 +83,16 @@ export async function listPairings(reads: Reads): Promise<PairingView[]> {
   }));
 }
 
+const OLD_MS = 24 * CODE_MS;
+
+/** For the pulse: whether there is one to be forgotten. */
+export const PAIRINGS_OLD = sql`exists (select 1 from pairings where state = 'pending' and expires_at < (select now_ms()) - cast(${OLD_MS} as bigint))`;
+
 /** Those whose code has run out a day ago. Any node may call it, often. */
 export async function sweepPairings(store: Store): Promise<number> {
-  const old = 24 * CODE_MS;
-  const due = await store.read
-    .get`select 1 from pairings where state = 'pending' and expires_at < now_ms() - cast(${old} as bigint) limit 1`;
-  if (!due) return 0;
   return store.transact(
     "sweep pairings",
-    (tx) => tx.run`delete from pairings where state = 'pending' and expires_at < now_ms() - cast(${old} as bigint)`,
+    (tx) => tx.run`delete from pairings where state = 'pending' and expires_at < now_ms() - cast(${OLD_MS} as bigint)`,
   );
 }
 

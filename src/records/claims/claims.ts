@@ -43,6 +43,9 @@ type Attempt =
   | { readonly got: null; readonly blocker: Blocker; readonly waiter: number | null }
   | { readonly got: null; readonly full: string };
 
+/** For the pulse: whether a claim has run out, or a waiter has. */
+export const CLAIMS_DUE = sql`(select min(expires_at) from claims) <= now_ms() or exists (select 1 from claim_waiters where alive_until <= ${NOW})`;
+
 /**
  * Ownership of a resource name for a time, as agents agree on it.
  *

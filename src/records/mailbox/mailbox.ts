@@ -50,6 +50,9 @@ export interface ReceiveOptions {
   readonly record?: (tx: Tx, mail: readonly ReceivedMail[]) => Promise<void>;
 }
 
+/** For the pulse: whether mail has waited for as long as it may. */
+export const MAIL_DUE = sql`(select min(due_at) from mail) <= now_ms()`;
+
 /**
  * Mail from one identity to another, or to whoever has a role.
  *

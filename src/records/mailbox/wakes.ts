@@ -82,6 +82,9 @@ export interface WaitingWake {
   readonly root: string | null;
 }
 
+/** For the pulse: whether there is mail that is to wake somebody. */
+export const MAIL_THAT_WAKES = sql`exists (select 1 from mail where wake = 1 and state = 'pending')`;
+
 /** Of each of these mailboxes the first mail that can be handed out and is to wake somebody. */
 export async function waitingWakes(reads: Reads, among: readonly string[]): Promise<WaitingWake[]> {
   const boxes = await reads.all<{ box: string }>`select distinct box from mail

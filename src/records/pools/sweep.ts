@@ -1,5 +1,5 @@
 import type { Tx } from "../../store/engine.ts";
-import { list } from "../../store/sql.ts";
+import { list, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { lockHeads } from "./heads.ts";
 import { countUsage, UNLIMITED, UsageChange } from "./usage.ts";
@@ -11,6 +11,10 @@ const POOLS_AT_ONCE = 5;
 const KEYS_AT_ONCE = 50;
 const READS_AT_ONCE = 1_000;
 const GATEWAY = "guildhall";
+
+/** For the pulse: whether the time of an entry is over, or of a whole pool. */
+export const POOLS_DUE = sql`(select min(expires_at) from pool_keys where expires_at is not null) <= now_ms()
+  or (select min(remove_at) from pools where remove_at is not null) <= now_ms()`;
 
 /** Leaves a tombstone where an entry's time is over; readers have not seen it since. Answers how many. */
 export async function sweepExpired(store: Store): Promise<number> {

@@ -33,6 +33,9 @@ export interface ScheduleLimits {
   readonly jobsPerAgent: number;
 }
 
+/** For the pulse: whether a job is to be looked at. */
+export const JOBS_DUE = sql`(select min(look_at) from schedules where look_at is not null) <= now_ms()`;
+
 /** Jobs that start by the clock of the database, which all nodes share. */
 export class Schedules {
   readonly #store: Store;

@@ -1,4 +1,5 @@
 import { isFailure } from "../../kernel/failure.ts";
+import { sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { indexEntry, refuseLongName } from "./transcript.ts";
 
@@ -10,6 +11,9 @@ interface EntryRow {
   readonly body: string;
   readonly agent: string | null;
 }
+
+/** For the pulse: whether something is not findable yet. */
+export const TRANSCRIPTS_UNINDEXED = sql`exists (select 1 from transcript where indexed = 0)`;
 
 /** What was said before it could be searched becomes findable, some entries at a time. Any node may call it, often. */
 export async function indexTranscripts(store: Store): Promise<number> {

@@ -1,6 +1,7 @@
 import type { Address } from "../../deciders/routing/address.ts";
 import type { Part } from "../../kernel/channel.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
+import { sql } from "../../store/sql.ts";
 
 /**
  * A reply on its way to the platform. It goes in parts, one after another: a part is intended, sent, recorded.
@@ -145,6 +146,10 @@ export async function closeDraft(
     where run_id = ${runId} and state = 'draft' returning id, address`;
   return row && { id: row.id, address: JSON.parse(row.address) };
 }
+
+/** For the pulse: whether there are any. */
+export const LEFT_DRAFTS = sql`exists (select 1 from outbox join runs on runs.id = outbox.run_id
+  where outbox.state = 'draft' and runs.ended_at is not null)`;
 
 /** Drafts of turns that are over: nobody will go on with them. */
 export async function leftDrafts(reads: Reads, most: number): Promise<{ readonly id: string; readonly runId: string }[]> {

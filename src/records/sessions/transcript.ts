@@ -51,11 +51,9 @@ export async function readTranscript(
   limit: number,
   { after = 0, upto = Number.MAX_SAFE_INTEGER }: TranscriptPart = {},
 ): Promise<SaidBefore[]> {
-  // Epochs follow each other, so that older ones need not be looked through to know that this one has only begun. A turn whose owners
-  // all died is written down late, when the next epoch may have begun: that is what the other half is for.
-  const newest = sql`(select position, epoch, octet_length(body) as bytes from transcript
-    where session_key = ${sessionKey} and position > cast(${after} as bigint) and position <= cast(${upto} as bigint)
-    order by position desc limit ${2 * limit}) as newest where epoch = ${epoch}`;
+  const newest = sql`(select position, octet_length(body) as bytes from transcript
+    where session_key = ${sessionKey} and ${inEpoch(epoch, after, upto)}
+    order by epoch desc, position desc limit ${limit + 1}) as newest`;
   // Nearly always all of it fits, and then nothing needs to be added up entry by entry, which takes longer than reading them.
   const size = await reads.get<{
     entries: number;
@@ -76,6 +74,21 @@ export async function readTranscript(
     turn,
     speaker: role === "user" && address !== null ? speakerOf(JSON.parse(address) as Address) : null,
   }));
+}
+
+/** Whether anything stands between two positions of an epoch. */
+export async function hasEntries(reads: Reads, sessionKey: string, epoch: number, after: number, before: number): Promise<boolean> {
+  const row = await reads.get`select 1 from transcript where session_key = ${sessionKey} and ${inEpoch(epoch, after, before - 1)} limit 1`;
+  return row !== undefined;
+}
+
+/**
+ * A turn whose owners all died is written down late, when the next epoch may have begun: positions alone do not tell epochs apart. As pairs,
+ * since SQLite would take a range of positions through all epochs.
+ */
+function inEpoch(epoch: number, after: number, upto: number): SqlFragment {
+  return sql`(epoch, position) > (cast(${epoch} as bigint), cast(${after} as bigint))
+    and (epoch, position) <= (cast(${epoch} as bigint), cast(${upto} as bigint))`;
 }
 
 /** Null where only one person speaks. */

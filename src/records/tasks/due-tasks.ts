@@ -1,4 +1,11 @@
 import type { Reads, Tx } from "../../store/engine.ts";
+import { sql } from "../../store/sql.ts";
+
+/** For the pulse: whether there is one. */
+export const TASKS_OVERDUE = sql`(select min(deadline_at) from tasks where deadline_at is not null and ended_at is null) <= now_ms()`;
+
+/** For the pulse: whether somebody does not know yet of an end. */
+export const ENDS_UNTOLD = sql`exists (select 1 from tasks where untold = 1)`;
 
 /** Those that should be over by now, the most overdue first. */
 export async function overdueTasks(reads: Reads, limit: number): Promise<string[]> {

@@ -1,7 +1,7 @@
 import { isTaskOver, type TaskStatus } from "../../contract/tasks.ts";
 import type { Tx } from "../../store/engine.ts";
 import type { MarkedDocument } from "../../store/marked-documents.ts";
-import { list } from "../../store/sql.ts";
+import { list, sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 
 /** What tasks are asked for by. */
@@ -25,6 +25,9 @@ interface Row {
   readonly error: string | null;
   readonly viewers: string;
 }
+
+/** For the pulse: whether one is not findable yet. */
+export const TASKS_UNINDEXED = sql`exists (select 1 from tasks where indexed = 0)`;
 
 /**
  * Makes tasks findable by their words, a moment after they were opened or have ended: in the transactions that open and end them it would take as long

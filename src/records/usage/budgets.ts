@@ -1,5 +1,6 @@
 import { Failure } from "../../kernel/failure.ts";
 import type { Tx } from "../../store/engine.ts";
+import { sql } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { costOf, type Estimate } from "./estimate.ts";
 import { type Amount, type Budget, inWords, type Limit, limitsOf } from "./limits.ts";
@@ -32,6 +33,11 @@ const SWEPT_AT_ONCE = 500;
 export function isLimited(...budgets: readonly (Budget | undefined)[]): boolean {
   return budgets.some((budget) => budget && Object.values(budget).some((limit) => limit !== undefined));
 }
+
+/** For the pulse: whether there is a reservation of a run that no longer runs, or a lock that nobody has taken for long. */
+export const RESERVATIONS_LEFT = sql`exists (select 1 from budget_reservations as b
+    where not exists (select 1 from runs where runs.id = b.run_id and runs.status = 'running'))
+  or (select min(at) from budget_locks) < now_ms() - cast(${LOCK_MS} as bigint)`;
 
 /**
  * How much may be spent. What a call may come to is reserved before it is made and settled with the record of its answer:
@@ -97,9 +103,7 @@ export class Budgets {
 
   /** Reservations of runs that no longer run, whoever has left them behind. Any node may call it, often. */
   async sweep(): Promise<number> {
-    const left = await this.#store.read.get`select 1 from budget_reservations as b
-      where not exists (select 1 from runs where runs.id = b.run_id and runs.status = 'running')
-      union all select 1 from budget_locks where at < now_ms() - cast(${LOCK_MS} as bigint) limit 1`;
+    const left = await this.#store.read.get`select 1 where ${RESERVATIONS_LEFT}`;
     if (!left) return 0;
     return this.#store.transact(
       "release reservations",

@@ -1,7 +1,7 @@
 import { sha256 } from "../../kernel/canonical-json.ts";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure } from "../../kernel/failure.ts";
-import type { Engine, Tx } from "../engine.ts";
+import type { Engine, Reads, Tx } from "../engine.ts";
 import { code } from "../sql.ts";
 import { groundFloor } from "./001-ground-floor.ts";
 import { sessions } from "./002-sessions.ts";
@@ -28,6 +28,9 @@ import { delegation } from "./022-delegation.ts";
 import { channels } from "./023-channels.ts";
 import { files } from "./024-files.ts";
 import { ownerChats } from "./025-owner-chats.ts";
+import { nodes } from "./026-nodes.ts";
+import { longConversations } from "./027-long-conversations.ts";
+import { type Applied, readApplied, refuseNewer, refuseUnlessAlone, saysWhatIsAdditive, untilAlone } from "./beside-others.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -56,22 +59,19 @@ export const MIGRATIONS: readonly Migration[] = [
   channels,
   files,
   ownerChats,
+  nodes,
+  longConversations,
 ];
-
-interface Applied {
-  readonly version: number;
-  readonly statement: number;
-  readonly checksum: string;
-}
 
 /**
  * Brings the schema up to this program, one statement and its record in one transaction: stopped anywhere, it goes on with the
  * next statement. Nodes that start together take turns. An empty database has no rows that a long transaction could keep from anybody: there
- * the statements of a migration go together, which takes a third of the time.
+ * the statements of a migration go together, which takes a third of the time. Answers the schema of the database, which may be a newer one.
  */
-export async function migrate(engine: Engine, reached: ReachedPoint, migrations: readonly Migration[] = MIGRATIONS): Promise<void> {
-  const applied = await readApplied(engine);
-  refuseNewer(applied, migrations);
+export async function migrate(engine: Engine, reached: ReachedPoint, migrations: readonly Migration[] = MIGRATIONS): Promise<number> {
+  await makeTable(engine);
+  const applied = await readApplied(engine.reads, engine.dialect.name);
+  const theirs = refuseNewer(applied, migrations);
   const isEmpty = applied.length === 0;
   for (const migration of migrations) {
     const statements = migration.statements.map((statement, index): Statement => {
@@ -83,13 +83,16 @@ export async function migrate(engine: Engine, reached: ReachedPoint, migrations:
       if (known) refuseChanged(known, checksum);
       return !known;
     });
+    const isAlone = missing.length > 0 && !isEmpty && !migration.additive;
+    if (isAlone) await untilAlone(engine, migration, async () => (await readVersion(engine.reads, migration)).length === statements.length);
     const parts = isEmpty ? [missing] : missing.map((statement) => [statement]);
     for (const part of parts) {
       if (part.length === 0) continue;
-      await engine.transact(`migrate ${migration.version}.${part[0]?.index}`, (tx) => apply(engine, tx, part), "locked");
+      await engine.transact(`migrate ${migration.version}.${part[0]?.index}`, (tx) => apply(engine, tx, part, isAlone), "locked");
       for (const _statement of part) reached("store.migrate.statement-done");
     }
   }
+  return Math.max(theirs, migrations.at(-1)?.version ?? 0);
 }
 
 interface Statement {
@@ -100,49 +103,55 @@ interface Statement {
   readonly checksum: string;
 }
 
-async function apply(engine: Engine, tx: Tx, statements: readonly Statement[]): Promise<void> {
+/** A node that has just joined asks once more: what has come between its own look and its joining could not know of it. */
+export async function confirmSchema(engine: Engine): Promise<void> {
+  await engine.transact(
+    "confirm schema",
+    async (tx) => {
+      await engine.dialect.lockMigrations(tx);
+      refuseNewer(await readApplied(tx, engine.dialect.name), MIGRATIONS);
+    },
+    "locked",
+  );
+}
+
+async function apply(engine: Engine, tx: Tx, statements: readonly Statement[], isAlone: boolean): Promise<void> {
   await engine.dialect.lockMigrations(tx);
-  const version = statements[0]?.migration.version as number;
-  const done = await tx.all<Applied>`select version, statement, checksum from migrations where version = ${version}`;
-  for (const { migration, index, text, checksum } of statements) {
+  const { migration } = statements[0] as Statement;
+  const { version, name, additive } = migration;
+  const done = await readVersion(tx, migration);
+  // What another has made since is not waited for: that one may have joined by now.
+  const isMissing = statements.some(({ index }) => !done.some(({ statement }) => statement === index));
+  if (isAlone && isMissing) await refuseUnlessAlone(engine, tx, migration);
+  for (const { index, text, checksum } of statements) {
     const known = done.find(({ statement }) => statement === index);
     if (known) {
       refuseChanged(known, checksum);
       continue;
     }
     if (text !== null) await tx.run`${code(text)}`;
-    await tx.run`insert into migrations (version, statement, name, checksum, at)
-      values (${version}, ${index}, ${migration.name}, ${checksum}, cast(${Date.now()} as bigint))`;
+    await tx.run`insert into migrations (version, statement, name, checksum, at, is_additive)
+      values (${version}, ${index}, ${name}, ${checksum}, cast(${Date.now()} as bigint), ${additive ? 1 : 0})`;
   }
 }
 
-async function readApplied(engine: Engine): Promise<Applied[]> {
-  const existing = await tableExists(engine);
-  if (existing) return engine.reads.all<Applied>`select version, statement, checksum from migrations order by version, statement`;
+function readVersion(reads: Reads, { version }: Migration): Promise<Applied[]> {
+  return reads.all<Applied>`select version, statement, checksum, is_additive from migrations where version = ${version}`;
+}
+
+async function makeTable(engine: Engine): Promise<void> {
+  if (await saysWhatIsAdditive(engine.reads, engine.dialect.name)) return;
   await engine.transact(
     "migrations table",
     async (tx) => {
       await engine.dialect.lockMigrations(tx);
       await tx.run`create table if not exists migrations (version integer not null, statement integer not null, name text not null,
         checksum text not null, at bigint not null, primary key (version, statement))`;
+      if (!(await saysWhatIsAdditive(tx, engine.dialect.name)))
+        await tx.run`alter table migrations add column is_additive integer not null default 0`;
     },
     "locked",
   );
-  return [];
-}
-
-async function tableExists(engine: Engine): Promise<boolean> {
-  const row =
-    engine.dialect.name === "sqlite"
-      ? await engine.reads.get`select 1 from sqlite_schema where name = 'migrations'`
-      : await engine.reads.get`select 1 from pg_tables where schemaname = current_schema() and tablename = 'migrations'`;
-  return row !== undefined;
-}
-
-function refuseNewer(applied: readonly Applied[], migrations: readonly Migration[]): void {
-  const ours = migrations.at(-1)?.version ?? 0;
-  const theirs = applied.at(-1)?.version ?? 0;
-  if (theirs > ours) throw new Failure("store.newer_schema", `the database has schema ${theirs}, this program knows up to ${ours}`);
 }
 
 function refuseChanged(known: Applied, checksum: string): void {

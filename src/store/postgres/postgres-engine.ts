@@ -6,7 +6,7 @@ import { jitteredBackoff, type Random } from "../../kernel/random.ts";
 import type { Dialect, Engine, Isolation, Reads, Tx } from "../engine.ts";
 import { TransactionContext, withinTime } from "../open-transaction.ts";
 import { code, type SqlValue, sql } from "../sql.ts";
-import { Wake, type WakeTopic } from "../wake.ts";
+import { type Reach, Wake, type WakeTopic } from "../wake.ts";
 import { Hints } from "./hints.ts";
 import { isContention, isDisconnect, postgresFailure } from "./postgres-errors.ts";
 import type { PostgresAddress } from "./postgres-url.ts";
@@ -19,6 +19,7 @@ const BODY_MS = 20_000;
 /** Changes with every crash and fail-over of the server, and survives an orderly restart. */
 const SERVER_LIFE = "select pg_stat_get_bgwriter_stat_reset_time()::text as life";
 const MIGRATION_LOCK = 0x4755494c;
+const MIGRATION_WAITS = "200ms";
 
 export interface PostgresOptions {
   readonly address: PostgresAddress;
@@ -34,6 +35,8 @@ const dialect: Dialect = {
   nextFence: async () => code("nextval('fences')"),
   lockMigrations: async (tx) => {
     await tx.get`select pg_advisory_xact_lock(${MIGRATION_LOCK}, hashtext(current_schema()))`;
+    // Whoever waits for the whole of a table makes everybody wait who comes after him. He tries again, as all do who lose.
+    await tx.get`select set_config('lock_timeout', ${MIGRATION_WAITS}, true)`;
   },
 };
 
@@ -124,7 +127,7 @@ export class PostgresEngine implements Engine {
         client.release(lost !== undefined);
       }
     });
-    for (const topic of topics) this.#hints.send(topic);
+    for (const [topic, reach] of topics) this.#hints.send(topic, reach);
     return value;
   }
 
@@ -142,6 +145,10 @@ export class PostgresEngine implements Engine {
     } finally {
       client.release(broken);
     }
+  }
+
+  hintOthers(topic: WakeTopic): void {
+    this.#hints.tellOthers(topic);
   }
 
   async close(): Promise<void> {
@@ -162,7 +169,7 @@ export class PostgresEngine implements Engine {
       await this.#commit(client, tx, begun[1]?.rows[0]?.xid as string);
       broken = false;
       this.#options.reached("store.commit.after");
-      for (const topic of tx.topics) this.#hints.send(topic);
+      for (const [topic, reach] of tx.topics) this.#hints.send(topic, reach);
       this.#options.reached("store.acknowledge.before");
       return value;
     } catch (error) {
@@ -268,7 +275,7 @@ function readsOn(runnable: Runnable, names: StatementNames): Reads {
 
 class PostgresTx implements Tx {
   readonly label: string;
-  readonly topics: WakeTopic[] = [];
+  readonly topics = new Map<WakeTopic, Reach>();
   failure: unknown;
   #client: Runnable | undefined;
   readonly #names: StatementNames;
@@ -306,8 +313,8 @@ class PostgresTx implements Tx {
     return Object.values(row)[0] as number;
   }
 
-  hint(topic: WakeTopic): void {
-    if (!this.topics.includes(topic)) this.topics.push(topic);
+  hint(topic: WakeTopic, reach: Reach = "everywhere"): void {
+    if (this.topics.get(topic) !== "everywhere") this.topics.set(topic, reach);
   }
 
   async #query(strings: TemplateStringsArray, values: readonly SqlValue[]): Promise<pg.QueryResult> {

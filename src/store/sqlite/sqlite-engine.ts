@@ -109,6 +109,9 @@ export class SqliteEngine implements Engine {
     }
   }
 
+  /** There are none. */
+  hintOthers(): void {}
+
   async close(): Promise<void> {
     // Readers first: only a writer that closes last moves the write-ahead log into the file.
     while (this.#open > this.#idle.length) await sleep(5);

@@ -101,9 +101,12 @@ export class GatewayConnection {
     }
   }
 
-  /** For the client. When we are over it never learns how to connect: it would otherwise do so again, whatever it was told. */
+  /**
+   * For the client, which asks before every connection. When we are over, or another has the account, it never learns how to connect: it would
+   * otherwise do so again, whatever it was told.
+   */
   sessionInfo(shards: number): SessionInfo | null | Promise<never> {
-    return this.#isOver ? new Promise<never>(() => {}) : this.#parts.session.info(shards);
+    return this.#isOver || !this.#parts.inbound.stillOurs() ? new Promise<never>(() => {}) : this.#parts.session.info(shards);
   }
 
   /**

@@ -29,8 +29,11 @@ export async function listenBySocket(parts: SocketParts, inbound: Inbound, signa
   const desk = new EnvelopeDesk(inbound, parts.messageIn);
   const open = new Set<SlackConnection>();
   const connect = async (): Promise<SlackConnection> => {
+    refuseWhatIsNotOurs(inbound);
     const connection = await SlackConnection.open(appToken.reveal(), options, (envelope) => desk.put(envelope), signal);
     open.add(connection);
+    // It may have taken long to come about.
+    refuseWhatIsNotOurs(inbound);
     return connection;
   };
   const leave = async (connection: SlackConnection): Promise<void> => {
@@ -58,6 +61,11 @@ export async function listenBySocket(parts: SocketParts, inbound: Inbound, signa
     signal.removeEventListener("abort", abort);
     await Promise.all([...open].map((connection) => connection.close()));
   }
+}
+
+/** Slack would hand half of what is said to a connection that may not take it. */
+function refuseWhatIsNotOurs(inbound: Inbound): void {
+  if (!inbound.stillOurs()) throw new ChannelTrouble("cut off", "another node has the account by now");
 }
 
 function refuseToGoOn(ending: Ending, livedMs: number): void {

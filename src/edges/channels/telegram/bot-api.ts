@@ -1,7 +1,9 @@
+import type { Readable } from "node:stream";
 import { Api } from "grammy";
 import type { ChannelAccount } from "../../../contract/channels.ts";
 import { ChannelTrouble } from "../../../kernel/channel.ts";
 import { firstOf } from "../../../kernel/first-of.ts";
+import { postCall } from "./post-call.ts";
 
 const OFFICIAL = "https://api.telegram.org";
 /** A long poll is one call; whatever takes longer than this has been forgotten by somebody. */
@@ -10,8 +12,8 @@ const CALL_MS = 40_000;
 const UPLOAD_MS = 180_000;
 
 export interface BotApi {
-  /** Whatever is called ends with the signal. */
-  calls(signal: AbortSignal): Api;
+  /** Whatever is called ends with the signal. `mayPoll` is asked when a poll is about to leave. */
+  calls(signal: AbortSignal, mayPoll?: () => boolean): Api;
   /** Where a file lies. It holds the token: not to be shown to anybody. */
   fileUrl(path: string): string;
 }
@@ -21,34 +23,31 @@ export function openBotApi({ token, api_url }: ChannelAccount): BotApi {
   if (!secret) throw new ChannelTrouble("refused", "there is no token: write the one that @BotFather shows as channels.telegram.token");
   const root = (api_url ?? OFFICIAL).replace(/\/+$/, "");
   return {
-    calls: (signal) => new Api(secret, { apiRoot: root, fetch: ((url: string, asked: Asked) => fetchAnswer(url, asked, signal)) as never }),
+    calls: (signal, mayPoll) => {
+      const ask = (url: string, asked: Asked) => fetchAnswer(url, asked, signal, mayPoll);
+      return new Api(secret, { apiRoot: root, fetch: ask as never });
+    },
     fileUrl: (path) => `${root}/file/bot${secret}/${path.split("/").map(encodeURIComponent).join("/")}`,
   };
 }
 
 interface Asked {
-  readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** A text, or the pieces of a form with files. */
-  readonly body: string | ReadableStream<Uint8Array>;
+  readonly body: string | Readable;
 }
 
 /**
  * What the client would fetch by itself, but: an answer that is no answer of a Bot API (of a proxy, say) keeps its status, a redirection
  * does not carry the token elsewhere, and what goes wrong says no address.
  */
-async function fetchAnswer(url: string, { method, headers, body }: Asked, given: AbortSignal): Promise<{ json(): Promise<unknown> }> {
+async function fetchAnswer(url: string, asked: Asked, given: AbortSignal, mayPoll?: () => boolean): Promise<{ json(): Promise<unknown> }> {
+  const { headers, body } = asked;
   const { signal, over } = firstOf([given], typeof body === "string" ? CALL_MS : UPLOAD_MS);
   try {
-    const contentType = headers["content-type"] as string;
-    const response = await fetch(url, {
-      ...{ method, body, signal },
-      headers: { "content-type": contentType },
-      duplex: "half",
-      redirect: "manual",
-    });
-    const known = answerIn(await response.text()) ?? otherAnswer(response.status);
-    return { json: async () => known };
+    const isAllowed = url.endsWith("/getUpdates") ? mayPoll : undefined;
+    const { status, text } = await postCall(url, { contentType: headers["content-type"] as string, body, isAllowed }, signal);
+    const answer = answerIn(text) ?? otherAnswer(status);
+    return { json: async () => answer };
   } finally {
     over();
   }

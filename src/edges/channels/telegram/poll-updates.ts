@@ -7,8 +7,6 @@ import type { Log } from "../../../kernel/log.ts";
 import { readUpdates } from "./read-updates.ts";
 import { channelTroubleOf, refusalIn } from "./telegram-trouble.ts";
 
-/** How long Telegram holds a poll for which it has nothing. */
-const POLL_SECONDS = 25;
 const ALLOWED = ["message", "channel_post"] as const;
 /** Of a server that does not hold polls at all, so much must pass between two. */
 const AT_LEAST_MS = 500;
@@ -25,14 +23,15 @@ interface Cursor {
 
 /**
  * Takes what is said until the signal aborts. Telegram forgets an update as soon as it is asked for the one after it: that happens only
- * once `take` has committed both the messages and the number of the next.
+ * once `take` has committed both the messages and the number of the next. A poll leaves only as long as the account is ours: `api` sees to it.
  */
-export async function listen(api: Api, { log, clock }: ChannelParts, inbound: Inbound, signal: AbortSignal): Promise<void> {
+export async function listen(api: Api, parts: ChannelParts, inbound: Inbound, signal: AbortSignal): Promise<void> {
+  const { log, clock } = parts;
   try {
     const me = await api.getMe().catch(throwTrouble);
     let offset = offsetIn(inbound.cursor, me.id);
     // The first does not wait: it tells whether we may poll.
-    for (let timeout = 0; !signal.aborted; timeout = POLL_SECONDS) {
+    for (let timeout = 0; !signal.aborted; timeout = parts.longestWaitMs / 1_000) {
       const began = clock.now();
       const updates = await pollWhole(api, offset, timeout, log, signal).catch(throwTrouble);
       if (timeout === 0) inbound.connected(`@${me.username}`);

@@ -23,8 +23,15 @@ export function telegramChannel(account: ChannelAccount, parts: ChannelParts): C
       typingMs: TYPING_MS,
       reacts: true,
       sendsFiles: true,
+      lingersMs: parts.longestWaitMs,
     },
-    listen: (inbound, signal) => listen(api.calls(signal), parts, inbound, signal),
+    listen: (inbound, signal) =>
+      listen(
+        api.calls(signal, () => inbound.stillOurs()),
+        parts,
+        inbound,
+        signal,
+      ),
     partsOf: (text) => partsFor(text, { kind: "telegram", maxLength: MAX_LENGTH }),
     send: (message, signal) => sender.send(message, signal),
     edit: (message, id, signal) => sender.edit(message, id, signal),
