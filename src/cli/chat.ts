@@ -25,6 +25,7 @@ export interface ChatOptions extends GlobalOptions {
 
 /** A daemon that goes away in the middle is looked for again this often; the message keeps its id, so it runs once all the same. */
 const ATTEMPTS = 3;
+const GONE: readonly string[] = ["daemon.not_running", "daemon.stopping"];
 /** Long enough for a message to have been taken up. */
 const WAITING_MS = 2_000;
 
@@ -123,7 +124,7 @@ class Conversation implements Speaker {
         this.#agent = run.agent;
         return this.#report(run);
       } catch (error) {
-        if (attempt === ATTEMPTS || !(error instanceof ClientError) || error.code !== "daemon.not_running") throw error;
+        if (attempt === ATTEMPTS || !(error instanceof ClientError) || !GONE.includes(error.code)) throw error;
         await this.close();
       }
     }

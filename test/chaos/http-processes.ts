@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { freePort } from "../free-port.ts";
 import type { DaemonPlan } from "./http-records.ts";
 
 const START_MS = 30_000;
@@ -102,18 +102,5 @@ export class DaemonSeat {
   async remove(): Promise<void> {
     await this.#talker?.kill();
     rmSync(this.home, { recursive: true, force: true });
-  }
-}
-
-/** Below the ports that the system gives to outgoing connections, so that it is still free when a daemon comes back. */
-async function freePort(): Promise<number> {
-  while (true) {
-    const port = 15_000 + Math.floor(Math.random() * 17_000);
-    const free = await new Promise<boolean>((resolve) => {
-      const server = createServer();
-      server.once("error", () => resolve(false));
-      server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
-    });
-    if (free) return port;
   }
 }

@@ -1,5 +1,6 @@
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { freePort } from "../free-port.ts";
 import type { Saying, Shown, StandIn, Trouble } from "./stand-in.ts";
 import { Refusal, tooMany } from "./telegram-answer.ts";
 import { type BotMessage, Chats, type KnownChat, wireChat } from "./telegram-chats.ts";
@@ -111,8 +112,8 @@ export class TelegramStandIn implements StandIn {
   }
 
   async up(): Promise<void> {
-    await new Promise<void>((resolve) => this.#server.listen(this.#port, "127.0.0.1", resolve));
-    this.#port = (this.#server.address() as AddressInfo).port;
+    this.#port ||= await freePort();
+    await once(this.#server.listen(this.#port, "127.0.0.1"), "listening");
   }
 
   async close(): Promise<void> {

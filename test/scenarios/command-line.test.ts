@@ -1,6 +1,12 @@
+import { spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { startDaemon } from "../../src/daemon/daemon.ts";
+import type { Model } from "../../src/kernel/model.ts";
+import { LAUNCHER } from "../launcher.ts";
 import { Home } from "./guildhall.ts";
 
 let home: Home;
@@ -26,8 +32,45 @@ test("chat talks to the daemon that runs, and to the agent it is told to", async
 
 test("chats that start at the same moment share one private daemon, and each gets its answer", async () => {
   const answers = await Promise.all(["one", "two", "three"].map((text) => home.run(["chat", "-m", text])));
-  expect(answers.map(({ code }) => code)).toEqual([0, 0, 0]);
+  expect(answers.map(({ code, stderr }) => [code, stderr])).toEqual(answers.map(() => [0, ""]));
   for (const [index, text] of ["one", "two", "three"].entries()) expect(answers[index]?.stdout).toContain(`You said: "${text}"`);
+});
+
+test("chat whose daemon is stopping waits until it is gone, and is answered by its own", async () => {
+  const { promise: over, resolve: letGo } = Promise.withResolvers<void>();
+  const slow: Model = {
+    name: "nobody/knows",
+    scripted: true,
+    price: { input: 0, output: 0 },
+    async *stream() {
+      await over;
+      yield { kind: "text", text: "done" };
+    },
+  };
+  const provider = { name: "nobody", model: () => slow, models: () => ["knows"] };
+  const daemon = await startDaemon({ home: home.path, port: 0, logLevel: "error", providers: [provider] });
+  const headers = { authorization: `Bearer ${daemon.operatorToken}` };
+  const runs = async (): Promise<unknown> => (await fetch(`${daemon.url}/api/runs?agent=odd`, { headers })).json();
+  const message = { id: "1", platform: "test", chat: "c", peer: "p", chat_type: "dm", agent: "odd", text: "hello" };
+  await fetch(`${daemon.url}/api/messages`, { method: "POST", headers, body: JSON.stringify(message) });
+  await expect.poll(runs).toMatchObject({ runs: [{ status: "running" }] });
+  const chat = spawn(process.execPath, [LAUNCHER, "chat", "--home", home.path], { stdio: ["pipe", "pipe", "inherit"] });
+  const answers = createInterface({ input: chat.stdout })[Symbol.asyncIterator]();
+  chat.stdin.write("hello\n");
+  expect((await answers.next()).value).toContain("Hello!");
+  const stopped = daemon.stop();
+  try {
+    // The slow turn keeps it from being gone, and it is found no more.
+    await expect.poll(() => existsSync(join(home.path, "daemon.json"))).toBe(false);
+    chat.stdin.end("the sky is blue\n");
+    await sleep(1_000);
+    letGo();
+    expect((await answers.next()).value).toContain("message 2 of our conversation");
+  } finally {
+    letGo();
+    await stopped;
+    chat.kill("SIGKILL");
+  }
 });
 
 test("chat reads lines where there is no -m", async () => {

@@ -3,15 +3,13 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { freePort } from "../free-port.ts";
 import { Home } from "./guildhall.ts";
 
 let home: Home;
 let port: number;
 beforeEach(async () => {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  ({ port } = server.address() as { port: number });
-  await new Promise((resolve) => server.close(resolve));
+  port = await freePort();
   home = new Home();
   write("");
   chmodSync(home.path, 0o700);
