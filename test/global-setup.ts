@@ -5,6 +5,7 @@ import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { openStore } from "../src/store/store.ts";
 import { keepCompiled } from "./compile-cache.ts";
+import { foldersInMemory } from "./folders-in-memory.ts";
 import { buildForTests } from "./launcher.ts";
 import { startPostgres } from "./postgres-server.ts";
 
@@ -26,6 +27,7 @@ const FORGETFUL = { fsync: "off", full_page_writes: "off", max_wal_size: "'4GB'"
 
 /** One PostgreSQL for all contract tests; each store in it has a database or a schema of its own. One built program for all scenarios. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const removeFolders = foldersInMemory();
   const removeBuilt = buildForTests();
   const removeCompiled = keepCompiled();
   const given = process.env.GUILDHALL_TEST_POSTGRES;
@@ -53,6 +55,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await server.remove();
     removeCompiled();
     removeBuilt();
+    removeFolders();
   };
 }
 
