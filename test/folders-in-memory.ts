@@ -9,19 +9,15 @@ const ROOM_BYTES = 2 * 1024 ** 3;
  * Whatever asks for a temporary folder from now on gets one in memory, where there is one with room. Programs are killed in the tests, machines
  * are not: what reached the system is as safe as on a disk, and how busy the disk is changes nothing.
  */
-export function foldersInMemory(): () => void {
-  const before = process.env.TMPDIR;
-  if (before?.startsWith(join(MEMORY, NAME)) || !hasRoom()) return () => {};
+export function foldersInMemory(): void {
+  if (process.env.TMPDIR?.startsWith(join(MEMORY, NAME)) || !hasRoom()) return;
   for (const name of readdirSync(MEMORY)) if (isLeftBehind(name)) rmSync(join(MEMORY, name), { recursive: true, force: true });
   const folder = mkdtempSync(join(MEMORY, `${NAME}${process.pid}-`));
   // As /tmp is: some programs run as somebody else.
   chmodSync(folder, 0o1777);
   process.env.TMPDIR = folder;
-  return () => {
-    if (before === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = before;
-    rmSync(folder, { recursive: true, force: true });
-  };
+  // Several projects of one run share it, and each removes its own things when it ends.
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
 }
 
 function hasRoom(): boolean {

@@ -27,7 +27,7 @@ const FORGETFUL = { fsync: "off", full_page_writes: "off", max_wal_size: "'4GB'"
 
 /** One PostgreSQL for all contract tests; each store in it has a database or a schema of its own. One built program for all scenarios. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const removeFolders = foldersInMemory();
+  foldersInMemory();
   const removeBuilt = buildForTests();
   const removeCompiled = keepCompiled();
   const given = process.env.GUILDHALL_TEST_POSTGRES;
@@ -55,7 +55,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await server.remove();
     removeCompiled();
     removeBuilt();
-    removeFolders();
   };
 }
 
