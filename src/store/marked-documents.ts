@@ -32,9 +32,8 @@ const WEIGHED = 200;
 const NEWEST = 2_000;
 /** By so many letters SQLite finds beginnings of words in its index; of longer ones it collects all that have them first (migration 019). */
 const INDEXED_LETTERS = 4;
-/** Among so many that have the first letters, and so many at a time, those are looked for that have the whole beginning. */
-const LOOKED_AT = 1_000;
-const A_PART = 250;
+/** Among so many that have the first letters those are looked for that have the whole beginning. */
+const LOOKED_AT = 2_000;
 /** Of a long text its beginning is weighed. */
 const WEIGHED_CHARACTERS = 8_000;
 const SHOWN_CHARACTERS = 20_000;
@@ -123,7 +122,7 @@ function anyOf(marks: readonly string[]): SearchNode {
 }
 
 async function onSqlite(reads: Reads, node: SearchNode, leaves: readonly Leaf[], limit: number): Promise<FoundRow[]> {
-  const rows = (await byFirstLetters(reads, node)) ?? (await newestOnSqlite(reads, node, WEIGHED));
+  const rows = (await byFirstLetters(reads, node)) ?? (await newestOnSqlite(reads, node, WEIGHED, []));
   const scores = weigh(
     rows.map(({ terms }) => terms),
     leaves,
@@ -134,11 +133,11 @@ async function onSqlite(reads: Reads, node: SearchNode, leaves: readonly Leaf[],
     .slice(0, limit);
 }
 
-function newestOnSqlite(reads: Reads, node: SearchNode, limit: number, before = Number.MAX_SAFE_INTEGER): Promise<CandidateRow[]> {
+function newestOnSqlite(reads: Reads, node: SearchNode, amongNewest: number, beginnings: readonly string[]): Promise<CandidateRow[]> {
+  const have = beginnings.reduce((all, beginning) => sql`${all} and instr(' ' || d.terms, ${` ${beginning}`}) > 0`, sql`1 = 1`);
   return reads.all<CandidateRow>`select d.doc, d.id, d.at, substr(d.terms, 1, ${WEIGHED_CHARACTERS}) as terms
-    from (select rowid as doc from marked_terms where marked_terms match ${toFts5(node)} and rowid < cast(${before} as bigint)
-      order by rowid desc limit ${limit}) as newest
-    join marked_documents as d on d.doc = newest.doc order by d.doc desc`;
+    from (select rowid as doc from marked_terms where marked_terms match ${toFts5(node)} order by rowid desc limit ${amongNewest}) as newest
+    join marked_documents as d on d.doc = newest.doc where ${have} order by d.doc desc limit ${WEIGHED}`;
 }
 
 /** Null: there is no long beginning that all must have, or too few of the newest have it. */
@@ -146,16 +145,8 @@ async function byFirstLetters(reads: Reads, node: SearchNode): Promise<Candidate
   const beginnings: string[] = [];
   const loose = shortened(node, beginnings);
   if (beginnings.length === 0) return null;
-  const found: CandidateRow[] = [];
-  let before: number | undefined;
-  for (let looked = 0; looked < LOOKED_AT; looked += A_PART) {
-    const rows = await newestOnSqlite(reads, loose, A_PART, before);
-    found.push(...rows.filter(({ terms }) => beginnings.every((beginning) => ` ${terms}`.includes(` ${beginning}`))));
-    if (found.length >= WEIGHED) return found.slice(0, WEIGHED);
-    before = rows.at(-1)?.doc;
-    if (rows.length < A_PART) return null;
-  }
-  return null;
+  const found = await newestOnSqlite(reads, loose, LOOKED_AT, beginnings);
+  return found.length === WEIGHED ? found : null;
 }
 
 /** What all must have, by the letters the index knows; the whole beginnings are put to the others. */

@@ -56,6 +56,14 @@ export const OPENAI_BUGS: readonly PlantedBug[] = [
     filter: "breaks off",
   },
   {
+    name: "a chat whose daemon is stopping is told so, and not answered",
+    file: "src/cli/chat.ts",
+    from: '["daemon.not_running", "daemon.stopping"]',
+    to: '["daemon.not_running"]',
+    tests: ["test/scenarios/command-line.test.ts"],
+    filter: "is stopping waits",
+  },
+  {
     name: "an answer that begins anew is sent twice",
     file: `${OPENAI}/spoken.ts`,
     from: 'if (chunk.kind === "restart") this.#said = "";',

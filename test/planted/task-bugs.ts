@@ -87,15 +87,15 @@ export const TASK_BUGS: readonly PlantedBug[] = [
   {
     name: "the oldest are weighed, not the newest",
     file: MARKED,
-    from: "order by rowid desc limit ${limit}",
-    to: "order by rowid limit ${limit}",
+    from: "order by rowid desc limit ${amongNewest}",
+    to: "order by rowid limit ${amongNewest}",
     ...onSqlite,
   },
   {
     name: "a long beginning of a word is looked for by its first letters alone",
     file: MARKED,
-    from: "beginnings.every((beginning) =>",
-    to: "beginnings.every((beginning) => true ||",
+    from: "newestOnSqlite(reads, loose, LOOKED_AT, beginnings)",
+    to: "newestOnSqlite(reads, loose, LOOKED_AT, [])",
     ...onSqlite,
   },
   {
