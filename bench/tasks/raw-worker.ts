@@ -36,18 +36,21 @@ await serve<RawTask, Raw>(async ({ location, tasks, queries }) => {
       0.99,
     );
   };
-  return {
+  const raw = {
     common: await p99(queries, () => ask.words(stem(COMMON))),
     ranked: await p99(3, () => ask.ranked(stem(COMMON))),
     rare: await p99(queries, () => ask.words(stem(RARE))),
     id: await p99(queries, () => ask.id(anyId())),
   };
+  await ask.close();
+  return raw;
 });
 
 interface Asked {
   words(word: string): unknown;
   ranked(word: string): unknown;
   id(id: string): unknown;
+  close(): unknown;
 }
 
 function sqlite(path: string): Asked {
@@ -59,6 +62,7 @@ function sqlite(path: string): Asked {
     words: (word) => words.all(`"${word}"`),
     ranked: (word) => ranked.all(`"${word}"`),
     id: (wanted) => id.get(wanted),
+    close: () => database.close(),
   };
 }
 
@@ -74,5 +78,6 @@ async function postgres(location: string): Promise<Asked> {
         `'${word}'`,
       ]),
     id: (wanted) => client.query("select id, agent, goal from tasks where id = $1", [wanted]),
+    close: () => client.end(),
   };
 }
