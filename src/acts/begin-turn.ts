@@ -23,7 +23,10 @@ export interface Begun {
   readonly context: StoredContext | null;
 }
 
-/** Says that the turn runs, opens what has come for its agent, and keeps what its model is told. */
+/**
+ * Says that the turn runs, opens what has come for its agent, and keeps what its model is told. Its answer is what lasts: a turn whose beginning has gone
+ * with the power begins again.
+ */
 export async function beginTurn(
   store: Store,
   item: ClaimedWork,
@@ -51,6 +54,7 @@ export async function beginTurn(
       return { cause: started as number, context };
     },
     "locked",
+    "with others",
   );
 }
 

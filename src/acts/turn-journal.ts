@@ -6,7 +6,7 @@ import { addStep, type NewStep, type Response } from "../records/journal/steps.t
 import type { RunInput } from "../records/sessions/runs.ts";
 import { Budgets, type CallToReserve } from "../records/usage/budgets.ts";
 import type { CallUsage } from "../records/usage/usage.ts";
-import type { Tx } from "../store/engine.ts";
+import type { Lasts, Tx } from "../store/engine.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/work-queue.ts";
 
@@ -125,7 +125,7 @@ export class TurnJournal {
   /** What came of it. */
   async settle(call: NewCall, end: CallEnd, ms: number): Promise<void> {
     this.#parts.reached("tool.ran");
-    await this.#owned("settle call", (tx) => this.#settleIn(tx, call, end, ms));
+    await this.#owned("settle call", (tx) => this.#settleIn(tx, call, end, ms), lastingOf(call));
     this.#parts.reached("tool.settled");
   }
 
@@ -193,7 +193,7 @@ export class TurnJournal {
     });
   }
 
-  #owned<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
+  #owned<T>(label: string, body: (tx: Tx) => Promise<T>, lasts?: Lasts): Promise<T> {
     const { store } = this.#parts;
     return store.transact(
       label,
@@ -203,6 +203,7 @@ export class TurnJournal {
         return body(tx);
       },
       "locked",
+      lasts,
     );
   }
 
@@ -214,4 +215,9 @@ export class TurnJournal {
     const { store } = this.#parts;
     return store.ledger.append(tx, { type, actor: this.#run.agent, subject: ["run", this.#run.id], causedBy: this.#causedBy, data });
   }
+}
+
+/** A pure call that has gone with the power is made again, and nobody can tell. */
+function lastingOf({ effect }: NewCall): Lasts {
+  return effect === "pure" ? "with others" : "at once";
 }

@@ -70,6 +70,23 @@ test("a daemon whose database refuses its last words ends all the same", async (
   lockHome(home).release();
 });
 
+test("after an end without order new events get numbers that nobody can have been told of", async () => {
+  const inDatabase = <T>(use: (database: DatabaseSync) => T): T => {
+    const database = new DatabaseSync(join(home, "state.db"));
+    try {
+      return use(database);
+    } finally {
+      database.close();
+    }
+  };
+  const newest = (): number => inDatabase((database) => Number(database.prepare("select max(seq) as seq from ledger").get()?.seq));
+  await (await start()).stop();
+  inDatabase((database) => database.exec("delete from ledger where type = 'daemon.stopped'"));
+  const before = newest();
+  await start();
+  expect(newest()).toBeGreaterThan(before + 1_000);
+});
+
 test("an agent with a model that nobody knows is named at the start, and the others start", async () => {
   writeFileSync(join(home, "guildhall.yaml"), "agents: {main: {}, odd: {model: nobody/knows}}\n");
   const { agents } = await start();

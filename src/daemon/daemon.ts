@@ -156,6 +156,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await store.queue.letGoOfAll();
     await store.idempotency.letGoOfAll();
     await store.leases.letGoOfAll();
+    await store.ledger.skipLostNumbers();
   }
   const operatorToken = ensureOperatorToken(home, systemRandom);
   redaction.add([["operator.token", operatorToken]]);

@@ -33,8 +33,9 @@ export type Isolation = "serializable" | "locked";
 
 /**
  * `at once` (default): whoever is told of it can rely on it after a power cut. `with others`: after a crash of the process, and after a
- * power cut as soon as anything that was committed later is. For what means nothing by itself: who has claimed something is told to nobody, and
- * whatever he writes comes after it. On SQLite it saves an fsync, for which everybody waits; PostgreSQL makes no difference.
+ * power cut as soon as anything that was committed later is. For what means nothing by itself, and may be done again: who has claimed
+ * something, that a turn has begun, what a pure call has answered; whatever follows from it is written after it. On SQLite it saves an fsync, for
+ * which everybody waits; PostgreSQL makes no difference.
  */
 export type Lasts = "at once" | "with others";
 
@@ -55,7 +56,7 @@ export interface Engine {
   readonly dialect: Dialect;
   readonly reads: Reads;
   readonly wake: Wake;
-  transact<T>(label: string, body: (tx: Tx) => Promise<T>, isolation?: Isolation): Promise<T>;
+  transact<T>(label: string, body: (tx: Tx) => Promise<T>, isolation?: Isolation, lasts?: Lasts): Promise<T>;
   /** A body of exactly one statement, which is a transaction by itself: on PostgreSQL it saves two of three round trips. */
   single<T>(label: string, body: (tx: Tx) => Promise<T>, lasts?: Lasts): Promise<T>;
   /** Several reads of one moment. */

@@ -23,6 +23,8 @@ interface EventRow {
 }
 
 /** Marks of writers in pg_locks: the high 16 bits of the lock's number tell whose schema it is, the low 48 are a sequence number. */
+/** More than are ever told between one fsync and the next. */
+const LOST_AT_MOST = 1_000;
 const MARK_SPACE = code("(hashtext(current_schema())::bigint & 32767)");
 const LAST_DRAWN = code("(select case when is_called then last_value else 0 end from ledger_seq)");
 
@@ -60,6 +62,18 @@ export class Ledger {
     return seqs;
   }
 
+  /**
+   * For the one daemon on a SQLite file, before it writes: after an end without order, numbers that were told before they were on the disk (see
+   * `Lasts`) may have gone with the power. Whoever was told of them must not miss others under the same numbers.
+   */
+  async skipLostNumbers(): Promise<void> {
+    await this.#engine.transact("skip lost numbers", async (tx) => {
+      const last = await tx.get<{ type: string }>`select type from ledger order by seq desc limit 1`;
+      if (last && last.type !== "daemon.stopped")
+        await tx.run`update sqlite_sequence set seq = seq + ${LOST_AT_MOST} where name = 'ledger'`;
+    });
+  }
+
   #insert(tx: Tx, type: string, actor: string, causedBy: number | null, subject: string, data: string): Promise<number> {
     if (this.#engine.dialect.name === "sqlite") {
       return tx.insert`insert into ledger (at, type, actor, caused_by, subject, data)
@@ -91,6 +105,14 @@ export class Ledger {
         where locktype = 'advisory' and objsubid = 1 and (classid::bigint >> 16) = ${MARK_SPACE} and last.drawn >= 0
           and database = (select oid from pg_database where datname = current_database())) as marks`;
     return row?.horizon ?? 0;
+  }
+
+  /** The number after which so many follow, or as many as there are. Numbers have gaps. */
+  async beforeLast(count: number): Promise<number> {
+    const horizon = await this.horizon();
+    const row = await this.#engine.reads.get<{ first: number | null }>`select min(seq) as first from
+      (select seq from ledger where seq <= cast(${horizon} as bigint) order by seq desc limit ${count}) as newest`;
+    return row?.first == null ? horizon : row.first - 1;
   }
 
   /** Events after `seq` in order, whole: none of them will ever gain a predecessor. */

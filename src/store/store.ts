@@ -5,7 +5,7 @@ import type { Log } from "../kernel/log.ts";
 import { type Random, systemRandom } from "../kernel/random.ts";
 import { type BackupSummary, backup } from "./backup.ts";
 import { Blobs } from "./blobs.ts";
-import type { Dialect, Engine, Isolation, Reads, Tx } from "./engine.ts";
+import type { Dialect, Engine, Isolation, Lasts, Reads, Tx } from "./engine.ts";
 import { Idempotency } from "./idempotency.ts";
 import { Leases } from "./leases.ts";
 import { Ledger } from "./ledger.ts";
@@ -76,11 +76,11 @@ export class Store {
   }
 
   /**
-   * Runs the body as one transaction and resolves after its commit is durable. The body may run more than once, and does nothing
+   * Runs the body as one transaction and resolves after its commit, which `lasts` from then on. The body may run more than once, and does nothing
    * but read and write through its `tx`; whatever it throws takes all of it back. Opening one inside another is an error.
    */
-  transact<T>(label: string, body: (tx: Tx) => Promise<T>, isolation?: Isolation): Promise<T> {
-    return this.#engine.transact(label, body, isolation);
+  transact<T>(label: string, body: (tx: Tx) => Promise<T>, isolation?: Isolation, lasts?: Lasts): Promise<T> {
+    return this.#engine.transact(label, body, isolation, lasts);
   }
 
   /** A body of exactly one statement, which is a transaction by itself and needs neither beginning nor end. */

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { defineTool, type Effect, type Tool, type ToolOutcome } from "../../src/abilities/tools/tool.ts";
 import { wakeHeldTurns } from "../../src/acts/hold-turn.ts";
@@ -93,6 +93,29 @@ describe.each(PLACES)("calls of a turn, on %s", (_name, makePlace) => {
     expect(done).toEqual(["terminal"]);
     expect(told()).toEqual([expect.stringMatching(shown)]);
     expect(await readCalls(store.read, runId)).toMatchObject([{ state: "done" }]);
+  });
+
+  test("what may be done again after a power cut waits for no disk; an answer, and a call that must not be made twice, do", async () => {
+    house.tools = [tool("web_fetch", "pure"), tool("file_write", "keyed"), tool("terminal", "unsafe")];
+    const calls = [call("web_fetch"), call("file_write"), call("terminal")];
+    house.play = (_request, count) => (count <= 3 ? { calls: calls.slice(count - 1, count) } : "so be it");
+    await house.send("go");
+    const [item] = await house.claim();
+    const transact = vi.spyOn(store, "transact");
+    await house.take(item);
+    const lasting = transact.mock.calls.map(([label, , , lasts = "at once"]) => `${label}: ${lasts}`);
+    expect(lasting).toEqual([
+      "begin turn: with others",
+      "record answer: at once",
+      "settle call: with others",
+      "record answer: at once",
+      "intend call: at once",
+      "settle call: at once",
+      "record answer: at once",
+      "intend call: at once",
+      "settle call: at once",
+      "commit turn: at once",
+    ]);
   });
 
   test("a refusal and how to do better are told as two sentences", async () => {

@@ -21,7 +21,7 @@ export function eventRoutes(store: Store): Route[] {
         const after =
           query.last === undefined || seen !== undefined
             ? firstAfter(seen, query.after)
-            : Math.max(0, (await store.ledger.horizon()) - Number(query.last));
+            : await store.ledger.beforeLast(Number(query.last));
         const wanted = elements(query.subject);
         return async (send, signal) => {
           for await (const event of store.follow(after, signal)) {

@@ -2,7 +2,7 @@ import { chmodSync } from "node:fs";
 import { setImmediate as nextTick, setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../kernel/clock.ts";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
-import type { Dialect, Engine, Lasts, Reads, Tx } from "../engine.ts";
+import type { Dialect, Engine, Isolation, Lasts, Reads, Tx } from "../engine.ts";
 import { TransactionContext } from "../open-transaction.ts";
 import { code, type SqlValue, sql } from "../sql.ts";
 import { Wake } from "../wake.ts";
@@ -71,8 +71,8 @@ export class SqliteEngine implements Engine {
     };
   }
 
-  transact<T>(label: string, body: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#write(label, body, "at once");
+  transact<T>(label: string, body: (tx: Tx) => Promise<T>, _isolation?: Isolation, lasts: Lasts = "at once"): Promise<T> {
+    return this.#write(label, body, lasts);
   }
 
   single<T>(label: string, body: (tx: Tx) => Promise<T>, lasts: Lasts = "at once"): Promise<T> {
