@@ -34,6 +34,15 @@ describe.each(PLACES)("a long conversation on %s", (_name, makePlace) => {
     expect(await shown(1, 3)).toEqual(["fourth xxx", "five", "fifth xxxx"]);
   });
 
+  test("is told whole and in its order, be it long for one long message or for many short ones", async () => {
+    await house.exchange("one", "y".repeat(40_000));
+    expect((await readTranscript(store.read, KEY, 1, 1_000)).map(({ text }) => text.length)).toEqual([3, 40_000]);
+    for (let turn = 1; turn <= 32; turn++) await house.exchange(`q${turn}`, `a${turn}`);
+    const told = await shown(1, 1_000);
+    expect(told).toHaveLength(66);
+    expect(told.slice(-4)).toEqual(["q31", "a31", "q32", "a32"]);
+  });
+
   test("is read in parts that fit, and nothing is left out between them", async () => {
     const said: string[] = [];
     for (let turn = 1; turn <= 4; turn++) {

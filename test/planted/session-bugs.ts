@@ -30,6 +30,20 @@ export const SESSION_BUGS: readonly PlantedBug[] = [
     tests: ["test/contract/long-conversations.test.ts"],
   },
   {
+    name: "of a short conversation with a long message only the short ones are told",
+    file: "src/records/sessions/transcript.ts",
+    from: "rows.length <= most && rows.every(isWhole) ? rows.map(saidOf)",
+    to: "rows.length <= most ? rows.filter(isWhole).map(saidOf)",
+    tests: ["test/contract/long-conversations.test.ts"],
+  },
+  {
+    name: "of a long conversation only the newest part is told",
+    file: "src/records/sessions/transcript.ts",
+    from: "rows.length <= most && rows.every(isWhole)",
+    to: "rows.every(isWhole)",
+    tests: ["test/contract/long-conversations.test.ts"],
+  },
+  {
     name: "whoever has a conversation handed over from a shared session stops everybody's turns in it",
     file: `${COMMANDS}/session-commands.ts`,
     from: 'reaches(ruled.standing, "own") ? [ruled.sessionKey] : []',

@@ -92,7 +92,8 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
   const told = isKept
     ? { context: kept, history: await historyOf(store.read, run, kept) }
     : await contextOf(parts, facts, tools, model, kept, enclosed);
-  const done = await readSteps(store.read, run.id);
+  // What it is told is kept before its first step.
+  const done = kept === undefined ? [] : await readSteps(store.read, run.id);
   const caller = agentIn(run, agent.roles, task?.step ?? null, task?.spec.scope?.pool);
   const callParts: CallParts = { clock: parts.clock, redaction: parts.redaction, spill: parts.spill, policy };
   const emit: Turn["emit"] = (chunk) => parts.live.publish(run.id, chunk);

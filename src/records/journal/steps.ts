@@ -97,13 +97,16 @@ export async function readStepsOf(reads: Reads, runIds: readonly string[]): Prom
   return steps;
 }
 
-/** How much there is to read of each, in bytes. */
+/** How much there is to read of each that has done more than answer once, in bytes: of the others the words tell everything. */
 export async function journalBytes(reads: Reads, runIds: readonly string[]): Promise<Map<string, number>> {
   if (runIds.length === 0) return new Map();
   const rows = await reads.all<{ run_id: string; bytes: number }>`select run_id, cast(sum(bytes) as bigint) as bytes from (
-      select run_id, octet_length(body) as bytes from run_steps where run_id in ${list(runIds)}
-      union all select run_id, octet_length(args) + coalesce(octet_length(result), 0) as bytes from tool_calls where run_id in ${list(runIds)}
-    ) as parts group by run_id`;
+      select run_id, octet_length(body) as bytes, case when kind = 'response' then 1 else 2 end as counts from run_steps
+        where run_id in ${list(runIds)}
+      union all select run_id, octet_length(args) + coalesce(octet_length(result), 0) as bytes, 1 as counts from tool_calls
+        where run_id in ${list(runIds)}
+      union all select id as run_id, 0 as bytes, 1 as counts from runs where id in ${list(runIds)} and reply_calls is not null
+    ) as parts group by run_id having sum(counts) > 1`;
   return new Map(rows.map((row) => [row.run_id, row.bytes]));
 }
 

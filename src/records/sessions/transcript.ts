@@ -12,6 +12,8 @@ export const TRANSCRIPT_DOCUMENTS = "transcript";
 const INDEXED_CHARACTERS = 20_000;
 /** What is read of a conversation at once: a hundred messages may be a hundred megabytes. */
 const READ_BYTES = 2_000_000;
+/** Entries that are read without adding up first how long they are: each of them is short then. */
+const FEW = 64;
 
 /** What a turn belongs to. */
 export interface TranscriptPlace {
@@ -35,10 +37,10 @@ export interface TranscriptPart {
   readonly upto?: number;
 }
 
-interface SaidRow {
+interface SaidRow<Body = string> {
   readonly position: number;
   readonly role: Said["role"];
-  readonly body: string;
+  readonly body: Body;
   readonly turn: string;
   readonly address: string | null;
 }
@@ -51,29 +53,51 @@ export async function readTranscript(
   limit: number,
   { after = 0, upto = Number.MAX_SAFE_INTEGER }: TranscriptPart = {},
 ): Promise<SaidBefore[]> {
+  const within = sql`session_key = ${sessionKey} and ${inEpoch(epoch, after, upto)}`;
+  return (await readWhole(reads, within, Math.min(limit, FEW))) ?? (await readFitting(reads, within, limit));
+}
+
+/** All of it in one look, where it is few and short; undefined: it is not. Nearly always it is, and every turn begins with it. */
+async function readWhole(reads: Reads, within: SqlFragment, most: number): Promise<SaidBefore[] | undefined> {
+  const rows = await saidIn<string | null>(
+    reads,
+    sql`select position, role, run_id, case when octet_length(body) <= ${READ_BYTES / FEW} then body end as body from transcript
+      where ${within} order by epoch desc, position desc limit ${most + 1}`,
+  );
+  const isWhole = (row: SaidRow<string | null>): row is SaidRow => row.body !== null;
+  return rows.length <= most && rows.every(isWhole) ? rows.map(saidOf) : undefined;
+}
+
+async function readFitting(reads: Reads, within: SqlFragment, limit: number): Promise<SaidBefore[]> {
   const newest = sql`(select position, octet_length(body) as bytes from transcript
-    where session_key = ${sessionKey} and ${inEpoch(epoch, after, upto)}
-    order by epoch desc, position desc limit ${limit + 1}) as newest`;
-  // Nearly always all of it fits, and then nothing needs to be added up entry by entry, which takes longer than reading them.
+    where ${within} order by epoch desc, position desc limit ${limit + 1}) as newest`;
+  // Mostly all of it fits, and then nothing needs to be added up entry by entry, which takes longer than reading them.
   const size = await reads.get<{
     entries: number;
     bytes: number;
   }>`select count(*) as entries, cast(coalesce(sum(bytes), 0) as bigint) as bytes
     from ${newest}`;
-  if (!size || size.entries === 0) return [];
-  const fits = size.entries <= limit && size.bytes <= READ_BYTES;
-  // A program that speaks with an agent as with a model is one, wherever it speaks; what comes over a channel says itself who speaks.
-  const rows = await reads.all<SaidRow>`select t.position, t.role, t.body, coalesce(r.merged_into, t.run_id) as turn,
+  const fits = size !== undefined && size.entries <= limit && size.bytes <= READ_BYTES;
+  const all = fits ? sql`select position from ${newest}` : fitting(newest, limit);
+  const rows = await saidIn<string>(
+    reads,
+    sql`select position, role, run_id, body from transcript where ${within} and position in (${all})`,
+  );
+  return rows.map(saidOf);
+}
+
+/** A program that speaks with an agent as with a model is one, wherever it speaks; what comes over a channel says itself who speaks. */
+async function saidIn<Body>(reads: Reads, entries: SqlFragment): Promise<SaidRow<Body>[]> {
+  const rows = await reads.all<SaidRow<Body>>`select t.position, t.role, t.body, coalesce(r.merged_into, t.run_id) as turn,
       case when r.request is null and r.origin is null then r.address end as address
-    from transcript as t left join runs as r on r.id = t.run_id
-    where t.session_key = ${sessionKey} and t.position in (${fits ? sql`select position from ${newest}` : fitting(newest, limit)}) order by t.position`;
-  return rows.map(({ position, role, body, turn, address }) => ({
-    role,
-    text: body,
-    position,
-    turn,
-    speaker: role === "user" && address !== null ? speakerOf(JSON.parse(address) as Address) : null,
-  }));
+    from (${entries}) as t left join runs as r on r.id = t.run_id`;
+  // Here it takes a fraction of what it takes a database, which carries the texts along.
+  return rows.sort((a, b) => a.position - b.position);
+}
+
+function saidOf({ position, role, body, turn, address }: SaidRow): SaidBefore {
+  const speaker = role === "user" && address !== null ? speakerOf(JSON.parse(address) as Address) : null;
+  return { role, text: body, position, turn, speaker };
 }
 
 /** Whether anything stands between two positions of an epoch. */
