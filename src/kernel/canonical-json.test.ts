@@ -13,6 +13,14 @@ function reversed(value: unknown): unknown {
   );
 }
 
+/** As the replacer of JSON.stringify. */
+function sorted(_key: string, value: unknown): unknown {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+  const copy: Record<string, unknown> = Object.create(null);
+  for (const [key, inner] of Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) copy[key] = inner;
+  return copy;
+}
+
 test("the same value gives the same text, in whatever order it was built, and the text gives the value back", () => {
   const key = fc.oneof(fc.string(), fc.nat(20).map(String));
   const value = fc.letrec((tie) => ({
@@ -22,9 +30,22 @@ test("the same value gives the same text, in whatever order it was built, and th
     fc.property(value, (each) => {
       const text = canonicalJson(each);
       expect(canonicalJson(reversed(each))).toBe(text);
+      expect(text).toBe(JSON.stringify(each, sorted));
       expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(each)));
     }),
     { seed: 20_261_115, numRuns: 1_000 },
   );
   expect(canonicalJson({ b: 1, a: { d: 2, c: 3 } })).toBe('{"a":{"c":3,"d":2},"b":1}');
+});
+
+test("is what JSON.stringify writes of a value whose keys are sorted", () => {
+  const values: unknown[] = [
+    null,
+    [undefined, () => 1, Number.NaN, Number.POSITIVE_INFINITY, -0, 1e21, true],
+    { b: undefined, a: [{ d: 1, c: { "": 2, " ": 3 } }], c: () => 1 },
+    { at: new Date(0), text: 'quote " slash \\ line \n lone \ud800 é 💡 \u2028', ключ: {}, list: [] },
+    JSON.parse('{"__proto__":{"z":1,"a":2},"constructor":1,"10":"ten","9":"nine","!":1,"01":1,"4294967295":1,"4294967294":2}'),
+    Object.assign(Object.create(null), { y: 1, x: 2 }),
+  ];
+  for (const value of values) expect(canonicalJson(value)).toBe(JSON.stringify(value, sorted));
 });

@@ -2,23 +2,39 @@ import { createHash } from "node:crypto";
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** JSON with sorted keys: the same value always gives the same text, whatever order it was built in. */
+/**
+ * JSON with sorted keys: the same value always gives the same text, whatever order it was built in. Written by hand: with a function that looks at each
+ * value, `JSON.stringify` takes four times as long.
+ */
 export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) => {
-    if (inner === null || typeof inner !== "object" || Array.isArray(inner)) return inner;
-    const record = inner as Record<string, unknown>;
-    const keys = Object.keys(record);
-    // A copy of every small object of a large value would take most of the time.
-    if (isSorted(keys)) return inner;
-    const sorted: Record<string, unknown> = Object.create(null);
-    for (const key of keys.sort()) sorted[key] = record[key];
-    return sorted;
-  });
+  return written(value) as string;
 }
 
-function isSorted(keys: readonly string[]): boolean {
-  for (let index = 1; index < keys.length; index++) if ((keys[index - 1] as string) > (keys[index] as string)) return false;
-  return true;
+function written(value: unknown): string | undefined {
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map((one) => written(one) ?? "null").join(",")}]`;
+  if ("toJSON" in value && typeof value.toJSON === "function") return written(value.toJSON());
+  const record = value as Record<string, unknown>;
+  let text = "";
+  for (const key of inOrder(Object.keys(record))) {
+    const inner = written(record[key]);
+    if (inner !== undefined) text += `${text === "" ? "" : ","}${JSON.stringify(key)}:${inner}`;
+  }
+  return `{${text}}`;
+}
+
+/** Those that are numbers come first in every object, and stay there: as a copy with sorted keys would have it. */
+function inOrder(keys: string[]): string[] {
+  let first = 0;
+  while (first < keys.length && isIndex(keys[first] as string)) first++;
+  for (let index = first + 1; index < keys.length; index++)
+    if ((keys[index - 1] as string) > (keys[index] as string)) return [...keys.slice(0, first), ...keys.slice(first).sort()];
+  return keys;
+}
+
+function isIndex(key: string): boolean {
+  const mark = key.charCodeAt(0);
+  return mark >= 0x30 && mark <= 0x39 && String(Number(key) >>> 0) === key && Number(key) < 4_294_967_295;
 }
 
 export function sha256(data: string | Uint8Array): string {

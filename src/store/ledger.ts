@@ -118,7 +118,13 @@ export class Ledger {
   /** Events after `seq` in order, whole: none of them will ever gain a predecessor. */
   async read(after: number, limit: number, subject: Scope = []): Promise<LedgerEvent[]> {
     // One writer: what is there has all its predecessors.
-    if (this.#engine.dialect.name === "sqlite") return readEvents(this.#engine.reads, sql`seq > ${after}`, limit, subject);
+    if (this.#engine.dialect.name === "sqlite") {
+      if (subject.length > 0) return readEvents(this.#engine.reads, sql`seq > ${after}`, limit, subject);
+      // Every commit is followed by this one: as a text of its own it needs not be put together each time.
+      const rows = await this.#engine.reads.all<EventRow>`select seq, at, type, actor, caused_by, subject, data from ledger
+        where seq > ${after} order by seq limit ${limit}`;
+      return rows.map(eventOf);
+    }
     const horizon = await this.horizon();
     return horizon <= after ? [] : readEvents(this.#engine.reads, sql`seq > ${after} and seq <= ${horizon}`, limit, subject);
   }
@@ -129,7 +135,11 @@ export async function readEvents(reads: Reads, range: SqlFragment, limit: number
   const about = prefix === "" ? code("") : sql`and subject >= ${prefix} and subject < ${scopeUpperBound(prefix)}`;
   const rows = await reads.all<EventRow>`
     select seq, at, type, actor, caused_by, subject, data from ledger where ${range} ${about} order by seq limit ${limit}`;
-  return rows.map((row) => ({
+  return rows.map(eventOf);
+}
+
+function eventOf(row: EventRow): LedgerEvent {
+  return {
     seq: row.seq,
     at: row.at,
     type: row.type,
@@ -137,5 +147,5 @@ export async function readEvents(reads: Reads, range: SqlFragment, limit: number
     causedBy: row.caused_by,
     subject: decodeScope(row.subject),
     data: JSON.parse(row.data),
-  }));
+  };
 }

@@ -141,6 +141,12 @@ function chain(previous: string, events: readonly LedgerEvent[]): string {
   return chained.hash();
 }
 
+/** Its canonical JSON, without a sorted copy of every event. */
+function inOrder({ actor, at, causedBy, data, seq, subject, type }: LedgerEvent): string {
+  const [by, about, kind] = [JSON.stringify(actor), JSON.stringify(subject), JSON.stringify(type)];
+  return `{"actor":${by},"at":${at},"causedBy":${causedBy},"data":${canonicalJson(data)},"seq":${seq},"subject":${about},"type":${kind}}`;
+}
+
 /** The hash of a seal, event by event. */
 class Chain {
   readonly #hash = createHash("sha256");
@@ -154,7 +160,7 @@ class Chain {
 
   add(event: LedgerEvent): void {
     if (this.count === 0) this.first = event.seq;
-    this.#hash.update(`${this.count === 0 ? "" : "\n"}${canonicalJson(event)}`);
+    this.#hash.update(`${this.count === 0 ? "" : "\n"}${inOrder(event)}`);
     this.newest = event.seq;
     this.count++;
   }

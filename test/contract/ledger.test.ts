@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LedgerEvent } from "../../src/contract/events.ts";
+import { canonicalJson, sha256 } from "../../src/kernel/canonical-json.ts";
 import type { Store } from "../../src/store/store.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
 
@@ -194,6 +195,24 @@ describe.each(PLACES)("the ledger on %s", (_name, makePlace) => {
       expect(await other.sealer.seal("two")).toBe(1);
       expect(await other.sealer.seal("two")).toBe(0);
       expect(await store.sealer.verify()).toEqual({ ok: true, seals: 2, events: 3 });
+    });
+
+    test("a seal is the hash of what was sealed before and of each event's canonical JSON, as older programs have it", async () => {
+      await append(store, "a", '"b"');
+      const [caused] = await store.transact("append", (tx) =>
+        store.ledger.append(tx, {
+          type: "turn.started",
+          actor: "main",
+          subject: ["run", "1"],
+          causedBy: 1,
+          data: { z: 1, a: [null, "é"] },
+        }),
+      );
+      const events = await store.ledger.read(0, 10);
+      expect(events.at(-1)).toMatchObject({ seq: caused, causedBy: 1 });
+      await store.sealer.seal("one");
+      const seal = await store.read.get<{ hash: string }>`select hash from seals where id = 1`;
+      expect(seal?.hash).toBe(sha256(`\n${events.map(canonicalJson).join("\n")}`));
     });
 
     test.each([

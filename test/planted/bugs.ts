@@ -259,8 +259,16 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "the seal does not cover what the events say",
     file: "src/store/sealer.ts",
-    from: "${canonicalJson(event)}`);",
+    from: "${inOrder(event)}`);",
     to: "${canonicalJson(event.seq)}`);",
+    tests: ["test/contract/ledger.test.ts"],
+    filter: "sealing",
+  },
+  {
+    name: "seals of older programs do not hold",
+    file: "src/store/sealer.ts",
+    from: '"data":${canonicalJson(data)}',
+    to: '"data":${JSON.stringify(data)}',
     tests: ["test/contract/ledger.test.ts"],
     filter: "sealing",
   },
