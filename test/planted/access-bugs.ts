@@ -68,10 +68,17 @@ export const ACCESS_BUGS: readonly PlantedBug[] = [
     ...calls,
   },
   {
+    name: "what an event stream has gathered is gone when it ends",
+    file: "src/edges/api/event-stream.ts",
+    from: "            flush();\n            controller.close();",
+    to: "            controller.close();",
+    tests: ["src/edges/api/event-stream.test.ts"],
+  },
+  {
     name: "event streams are sent whether or not they are read",
     file: "src/edges/api/event-stream.ts",
-    from: "if (over.aborted || (controller.desiredSize ?? 0) > 0)",
-    to: "if (over.aborted || (controller.desiredSize ?? 0) > -1e9)",
+    from: "(controller.desiredSize ?? 0) > 0 && gathered.length < TOGETHER",
+    to: "gathered.length < TOGETHER",
     ...calls,
   },
 ];

@@ -22,17 +22,33 @@ test("events have number, name and JSON on one line", async () => {
   expect(ends()).toBe(1);
 });
 
+test("what is sent at once goes out at once, in its order, also the last of it", async () => {
+  const { next } = opened(async (send) => {
+    for (const data of [1, 2]) await send({ event: "e", data });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    for (const data of [3, 4]) await send({ event: "e", data });
+  });
+  const event = (data: number): string => `event: e\ndata: ${data}\n\n`;
+  expect([await next(), await next(), await next(), await next()]).toEqual([":\n\n", event(1) + event(2), event(3) + event(4), undefined]);
+});
+
 test("a reader that does not read stops the sender", async () => {
   let sent = 0;
   const { next, reader } = opened(async (send, signal) => {
-    for (; !signal.aborted && sent < 1_000; sent++) await send({ event: "e", data: sent });
+    for (; !signal.aborted && sent < 10_000; sent++) await send({ event: "e", data: sent });
   });
   await next();
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(sent).toBeLessThan(20);
-  for (let index = 0; index < 100; index++) await next();
-  expect(sent).toBeGreaterThanOrEqual(100);
-  expect(sent).toBeLessThan(120);
+  const settled = async (): Promise<number> => {
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    return sent;
+  };
+  const before = await settled();
+  expect(before).toBeLessThan(200);
+  expect(await settled()).toBe(before);
+  let read = 0;
+  while (read < 1_000) read += (await next())?.split("\n\n").length ?? 0;
+  expect(await settled()).toBeGreaterThanOrEqual(before + 500);
+  expect(sent).toBeLessThan(read + 200);
   await reader.cancel();
 });
 
