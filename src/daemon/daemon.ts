@@ -64,7 +64,7 @@ import { homeId } from "./home-id.ts";
 import { lockHome } from "./home-lock.ts";
 import { lazyA2a } from "./lazy-a2a.ts";
 import { lazyMcp } from "./lazy-mcp.ts";
-import { listen } from "./listen.ts";
+import { listen, wholeResponse } from "./listen.ts";
 import { LocalModels } from "./local-models.ts";
 import { nameNode } from "./node-name.ts";
 import { ensureOperatorToken } from "./operator-token.ts";
@@ -409,6 +409,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     redaction,
     looks: [channelGauges(store, () => channels.accounts), nodeGauges(store, node, () => upkeep.takeovers)],
     isDraining: () => readiness.isRefusing,
+    whole: wholeResponse(),
   });
   const server = await listen(app.fetch, host, options.port ?? config.server.port);
   undo.defer(() => server.close(LAST_WORDS_MS));

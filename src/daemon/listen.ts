@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import { ERRORS, type ErrorCode } from "../contract/errors.ts";
 import { Failure } from "../kernel/failure.ts";
+import { Roster } from "../kernel/roster.ts";
 import { limitConnections } from "./connections.ts";
 
 export interface Listening {
@@ -21,6 +22,18 @@ const TIMES = { headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheck
 const STILL_MS = 10 * 60_000;
 const CONNECTIONS = { open: 4_096, silent: 1_024 };
 
+/**
+ * The adapter's own kind of answer: text that it writes as it is, where it reads a platform's answer as a stream, which takes as long as all the rest of
+ * a small request. It gives it away only by replacing the globals, which are put back at once.
+ */
+export function wholeResponse(): typeof Response {
+  const { Request, Response } = globalThis;
+  getRequestListener(() => new Response());
+  const whole = globalThis.Response;
+  Object.assign(globalThis, { Request, Response });
+  return whole;
+}
+
 export async function listen(fetch: (request: Request) => Response | Promise<Response>, host: string, port: number): Promise<Listening> {
   const listener = getRequestListener(fetch, {
     // Replacing the globals would change them for the whole process, also where Guildhall is a guest in it.
@@ -28,12 +41,14 @@ export async function listen(fetch: (request: Request) => Response | Promise<Res
     errorHandler: () => Response.json(refusal("request.malformed", "this is not a request"), { status: 422 }),
   });
   const server = createServer(TIMES, listener);
-  const answering = new Set<ServerResponse>();
+  const answering = new Roster<number, ServerResponse>();
+  let requests = 0;
   let isDraining = false;
   server.prependListener("request", (_request, response: ServerResponse) => {
     if (isDraining) lastOfItsConnection(response);
-    answering.add(response);
-    response.once("close", () => answering.delete(response));
+    const number = requests++;
+    answering.set(number, response);
+    response.once("close", () => answering.delete(number));
   });
   server.timeout = STILL_MS;
   limitConnections(server, CONNECTIONS);
@@ -49,7 +64,7 @@ export async function listen(fetch: (request: Request) => Response | Promise<Res
     url: `http://${reachable(host)}:${bound.port}`,
     drain: () => {
       isDraining = true;
-      for (const response of answering) lastOfItsConnection(response);
+      for (const response of answering.values()) lastOfItsConnection(response);
       server.closeIdleConnections();
     },
     close: async (withinMs) => {

@@ -8,7 +8,7 @@ test("the first that aborts gives the reason, and the time is not what was up", 
   expect(first.signal.aborted).toBe(false);
   other.abort("enough");
   one.abort("too late");
-  expect([first.signal.aborted, first.signal.reason, first.isTimeUp]).toEqual([true, "enough", false]);
+  expect([first.signal.aborted, first.signal.reason, first.isTimeUp()]).toEqual([true, "enough", false]);
   first.over();
 });
 
@@ -21,7 +21,7 @@ test("one that has aborted before counts", () => {
 test("when the time is up it says so", async () => {
   const first = firstOf([new AbortController().signal], 5);
   await sleep(50);
-  expect([first.signal.aborted, first.isTimeUp]).toEqual([true, true]);
+  expect([first.signal.aborted, first.isTimeUp()]).toEqual([true, true]);
 });
 
 test("once it is over nothing aborts it", async () => {
@@ -30,5 +30,5 @@ test("once it is over nothing aborts it", async () => {
   first.over();
   one.abort();
   await sleep(50);
-  expect([first.signal.aborted, first.isTimeUp]).toEqual([false, false]);
+  expect([first.signal.aborted, first.isTimeUp()]).toEqual([false, false]);
 });

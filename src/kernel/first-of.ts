@@ -1,7 +1,7 @@
 /** A signal that aborts with the first of several, or when its time is up. */
 export interface FirstOf {
   readonly signal: AbortSignal;
-  readonly isTimeUp: boolean;
+  isTimeUp(): boolean;
   /** Lets go of everything. */
   over(): void;
 }
@@ -10,7 +10,7 @@ export interface FirstOf {
  * What `AbortSignal.any` and `AbortSignal.timeout` do, for something that ends: those hold each other by weak references, which a quick
  * collection of garbage follows like any other, so that everything a turn has made outlives it.
  */
-export function firstOf(signals: readonly AbortSignal[], ms: number): FirstOf {
+export function firstOf(signals: readonly AbortSignal[], ms?: number): FirstOf {
   const first = new AbortController();
   let isTimeUp = false;
   const listening = signals.map((signal) => {
@@ -19,16 +19,15 @@ export function firstOf(signals: readonly AbortSignal[], ms: number): FirstOf {
     signal.addEventListener("abort", abort, { once: true });
     return () => signal.removeEventListener("abort", abort);
   });
-  const timer = setTimeout(() => {
+  const late = (): void => {
     isTimeUp = !first.signal.aborted;
     first.abort(new DOMException("The time is up.", "TimeoutError"));
-  }, ms);
-  timer.unref();
+  };
+  const timer = ms === undefined ? undefined : setTimeout(late, ms).unref();
   return {
     signal: first.signal,
-    get isTimeUp() {
-      return isTimeUp;
-    },
+    // A getter in a literal would give each of these a shape of its own, which outlives it with all it has seen until all garbage is looked for.
+    isTimeUp: () => isTimeUp,
     over: () => {
       clearTimeout(timer);
       for (const stop of listening) stop();

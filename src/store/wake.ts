@@ -11,7 +11,8 @@ export type Reach = "here" | "everywhere";
  */
 export class Wake {
   readonly #versions = new Map<WakeTopic, number>();
-  readonly #waiters = new Map<WakeTopic, Set<() => void>>();
+  /** In lists: of maps and sets, see `Roster`. */
+  readonly #waiters = new Map<WakeTopic, (() => void)[]>(WAKE_TOPICS.map((topic) => [topic, []]));
   /** Is told each time that somebody begins to wait. */
   onWait: (topic: WakeTopic) => void = () => {};
 
@@ -21,9 +22,9 @@ export class Wake {
 
   hint(topic: WakeTopic): void {
     this.#versions.set(topic, this.version(topic) + 1);
-    const waiters = this.#waiters.get(topic);
-    if (!waiters) return;
-    this.#waiters.delete(topic);
+    const waiters = this.#waiters.get(topic) as (() => void)[];
+    if (waiters.length === 0) return;
+    this.#waiters.set(topic, []);
     for (const wakeUp of waiters) wakeUp();
   }
 
@@ -32,17 +33,17 @@ export class Wake {
     if (this.version(topic) !== seen || signal?.aborted) return Promise.resolve();
     this.onWait(topic);
     return new Promise((resolve) => {
-      const waiters = this.#waiters.get(topic) ?? new Set();
-      this.#waiters.set(topic, waiters);
       const done = (): void => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", done);
-        waiters.delete(done);
+        const waiters = this.#waiters.get(topic) as (() => void)[];
+        const place = waiters.indexOf(done);
+        if (place >= 0) waiters.splice(place, 1);
         resolve();
       };
       const timer = setTimeout(done, ms);
       signal?.addEventListener("abort", done, { once: true });
-      waiters.add(done);
+      this.#waiters.get(topic)?.push(done);
     });
   }
 }

@@ -1,4 +1,5 @@
 import type { Live, LiveChunk } from "../kernel/live.ts";
+import { Roster } from "../kernel/roster.ts";
 import { LiveFeed } from "./live-feed.ts";
 
 interface Listener {
@@ -19,7 +20,7 @@ interface Channel {
 
 /** Streams inside this process. A listener that is slow gets its text in larger pieces, and never holds up the turn. */
 export class LiveHub implements Live {
-  readonly #channels = new Map<string, Channel>();
+  readonly #channels = new Roster<string, Channel>();
 
   begin(runId: string): () => void {
     const channel = this.#channel(runId);

@@ -21,19 +21,15 @@ async function* redacted(
   redaction: Redaction,
   clean: CleanOffers,
 ): AsyncGenerator<ModelChunk, void, void> {
-  let ready: string[] = [];
-  const held = () => redaction.stream((text) => ready.push(text));
+  let ready: ModelChunk[] = [];
+  const held = () => redaction.stream((text) => ready.push({ kind: "text", text }));
   let pieces = held();
-  const flush = function* (): Generator<ModelChunk> {
-    for (const text of ready) yield { kind: "text", text };
-    ready = [];
-  };
   try {
     for await (const chunk of model.stream(redactedRequest(request, redaction, clean), signal)) {
       switch (chunk.kind) {
         case "text":
           pieces.push(chunk.text);
-          yield* flush();
+          yield* ready.splice(0);
           break;
         case "call":
           yield { kind: "call", call: { ...chunk.call, tool: redaction.text(chunk.call.tool), args: redaction.text(chunk.call.args) } };
@@ -46,7 +42,7 @@ async function* redacted(
         case "usage":
           // Nothing is said after it: what may have begun a secret did not go on.
           pieces.end();
-          yield* flush();
+          yield* ready.splice(0);
           pieces = held();
           yield chunk;
           break;
@@ -60,7 +56,7 @@ async function* redacted(
     throw inOtherWords(error, redaction);
   }
   pieces.end();
-  yield* flush();
+  yield* ready;
 }
 
 function redactedRequest(request: ModelRequest, redaction: Redaction, clean: CleanOffers): ModelRequest {

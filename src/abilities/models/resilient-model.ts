@@ -1,5 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { Failure, isFailure } from "../../kernel/failure.ts";
+import { firstOf } from "../../kernel/first-of.ts";
 import type { ModelChunk, ModelRequest } from "../../kernel/model.ts";
 import { jitteredBackoff, type Random } from "../../kernel/random.ts";
 import type { Breaker } from "./breaker.ts";
@@ -114,7 +115,8 @@ async function* watched(parts: Attempts, request: ModelRequest, signal: AbortSig
   const watch = { heard: false, since: time.now() as number | null };
   const over = new AbortController();
   void watchdog(watch, time, patience, over.signal).then((silent) => silent && given.abort(silent));
-  const stream = parts.attempt(request, AbortSignal.any([signal, given.signal]));
+  const ending = firstOf([signal, given.signal]);
+  const stream = parts.attempt(request, ending.signal);
   try {
     for (;;) {
       watch.since = time.now();
@@ -131,6 +133,7 @@ async function* watched(parts: Attempts, request: ModelRequest, signal: AbortSig
     over.abort();
     // Whoever reads no further wants nothing more of it.
     given.abort();
+    ending.over();
     void stream.return(undefined).catch(() => {});
   }
 }

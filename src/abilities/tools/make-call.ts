@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { asFailure, Failure, isFailure, messageOf } from "../../kernel/failure.ts";
+import { firstOf } from "../../kernel/first-of.ts";
 import type { Tx } from "../../store/engine.ts";
 import { inWords } from "./in-words.ts";
 import type { CallContext, Tool, ToolOutcome } from "./tool.ts";
@@ -9,22 +9,26 @@ const LETTING_GO_MS = 800;
 
 /** Runs it within its time. What it throws is its outcome, unless the house itself is broken or the turn is no longer ours. */
 export async function made(tool: Tool, args: unknown, context: CallContext): Promise<ToolOutcome> {
-  const timeUp = AbortSignal.timeout(tool.timeoutMs);
-  const signal = AbortSignal.any([context.signal, timeUp]);
   context.signal.throwIfAborted();
-  const ended = new AbortController();
+  const ending = firstOf([context.signal], tool.timeoutMs);
+  const late = (): Failure => lateFailure(tool, ending.isTimeUp() && !context.signal.aborted);
+  let lettingGo: NodeJS.Timeout | undefined;
+  const gone = new Promise<never>((_, reject) => {
+    const lastMoment = (): void => {
+      lettingGo = setTimeout(() => reject(late()), LETTING_GO_MS).unref();
+    };
+    ending.signal.addEventListener("abort", lastMoment, { once: true });
+  });
   try {
-    const running = (tool.run as NonNullable<Tool["run"]>)(args, { ...context, signal });
-    const gone = aborted(signal, ended.signal).then(() => sleep(LETTING_GO_MS, undefined, { signal: ended.signal, ref: false }));
-    const outcome = await Promise.race([running, gone.then(() => Promise.reject(lateFailure(tool, context, timeUp)))]);
-    return outcome;
+    return await Promise.race([(tool.run as NonNullable<Tool["run"]>)(args, { ...context, signal: ending.signal }), gone]);
   } catch (error) {
     if (context.signal.aborted && !isFailure(error, "tool.timed_out")) throw context.signal.reason;
-    if (timeUp.aborted) return asOutcome(lateFailure(tool, context, timeUp));
+    if (ending.isTimeUp()) return asOutcome(late());
     if (isOfTheHouse(error)) throw error;
     return asOutcome(error);
   } finally {
-    ended.abort();
+    clearTimeout(lettingGo);
+    ending.over();
   }
 }
 
@@ -53,19 +57,11 @@ export async function within<End>(
   }
 }
 
-function aborted(signal: AbortSignal, ended: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true, signal: ended });
-  });
-}
-
-function lateFailure(tool: Tool, context: CallContext, timeUp: AbortSignal): Failure {
-  const late = timeUp.aborted && !context.signal.aborted;
+function lateFailure(tool: Tool, isTimeUp: boolean): Failure {
   const doubt = tool.effect === "pure" ? "" : "; it may have taken effect all the same";
   return new Failure(
     "tool.timed_out",
-    late ? `${tool.name} took longer than ${tool.timeoutMs / 1000} s${doubt}` : `${tool.name} was stopped${doubt}`,
+    isTimeUp ? `${tool.name} took longer than ${tool.timeoutMs / 1000} s${doubt}` : `${tool.name} was stopped${doubt}`,
   );
 }
 

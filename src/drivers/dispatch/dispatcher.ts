@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { asFailure, isFailure } from "../../kernel/failure.ts";
 import type { Log } from "../../kernel/log.ts";
+import { Roster } from "../../kernel/roster.ts";
 import type { ClaimedWork, WorkQueue } from "../../store/work-queue.ts";
 import { type KeptClaim, KeptClaims } from "./kept-claims.ts";
 import { type Room, roomFor } from "./slots.ts";
@@ -42,7 +43,7 @@ const LETTING_GO_MS = 1_000;
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #kinds: readonly string[];
-  readonly #running = new Map<number, Running>();
+  readonly #running = new Roster<number, Running>();
   readonly #stopping = new AbortController();
   #freed: () => void = () => {};
   /** Places that are kept for work which is being added, and whose it will be. */

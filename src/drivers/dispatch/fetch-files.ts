@@ -107,7 +107,7 @@ async function fetching(parts: FileParts, address: Address, workspace: Workspace
   return {
     one: (file) =>
       one(file).catch((error: unknown) => {
-        if (ending.isTimeUp) return "it did not come in time";
+        if (ending.isTimeUp()) return "it did not come in time";
         return isFailure(error, "workspace.too_large") ? tooLarge(most) : inShort(error);
       }),
     over: () => ending.over(),

@@ -61,7 +61,7 @@ export function takeTurn(parts: TurnParts): Handler {
       // Handed back, taken over or stopped: somebody else has the last word, and this one has nothing more to say.
       if (stopped.aborted) seen = "stopped";
       if (lost.aborted || stopped.aborted || isFailure(error, "fence.stale")) return;
-      const failure = !ending.isTimeUp
+      const failure = !ending.isTimeUp()
         ? asFailure(error)
         : most < parts.turnMs
           ? new Failure("task.timed_out", "the task did not end in its time", { cause: error })

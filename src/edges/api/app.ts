@@ -38,6 +38,8 @@ export interface ApiParts {
   readonly redaction?: Redaction;
   /** What is measured in the database. */
   readonly looks?: readonly Look[];
+  /** What answers that are whole are made as; absent: as the platform has it. */
+  readonly whole?: typeof Response;
   /** From then on nothing more is begun here: whoever asks is sent to another node, or told to come again. */
   readonly isDraining?: () => boolean;
 }

@@ -14,7 +14,7 @@ export function claimsRoutes(claims: Claims): Route[] {
       body: newClaim,
       answers: { 201: claim, 200: claim },
       handle: async ({ caller, body, signal, record }) =>
-        takenAnswer(await claims.take(caller, body, { signal, record: (tx, taken) => record(tx, takenAnswer(taken)) })),
+        takenAnswer(await claims.take(caller, body, { signal: signal(), record: (tx, taken) => record(tx, takenAnswer(taken)) })),
     }),
     route({
       method: "GET",

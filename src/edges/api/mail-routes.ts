@@ -49,7 +49,7 @@ export function mailRoutes(parts: MailParts): Route[] {
         status: 200,
         body: {
           mail: await takeMail(parts, caller, body, {
-            signal,
+            signal: signal(),
             record: (tx, received) => record(tx, { status: 200, body: { mail: [...received] } }),
           }),
         },

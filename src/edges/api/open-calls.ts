@@ -1,4 +1,5 @@
 import { Failure } from "../../kernel/failure.ts";
+import { Roster } from "../../kernel/roster.ts";
 import type { Credential } from "./credential.ts";
 
 export interface CallLimits {
@@ -22,7 +23,8 @@ const UNSURE_MS = 10_000;
 export class OpenCalls {
   readonly #limits: CallLimits;
   readonly #stillValid: StillValid;
-  readonly #byToken = new Map<string, Set<AbortController>>();
+  readonly #byToken = new Map<string, Roster<number, AbortController>>();
+  #begun = 0;
   readonly #streamsOf = new Map<string, number>();
   #requests = 0;
   #streams = 0;
@@ -75,8 +77,10 @@ export class OpenCalls {
     const controller = new AbortController();
     const id = credential.tokenId;
     if (id === null) return { signal: controller.signal, release: () => {} };
-    const open = this.#byToken.get(id) ?? new Set();
-    this.#byToken.set(id, open.add(controller));
+    const open = this.#byToken.get(id) ?? new Roster();
+    const number = this.#begun++;
+    open.set(number, controller);
+    this.#byToken.set(id, open);
     if (this.#looking === undefined) {
       this.#sureAt = performance.now();
       this.#lookLater();
@@ -84,7 +88,7 @@ export class OpenCalls {
     return {
       signal: controller.signal,
       release: () => {
-        open.delete(controller);
+        open.delete(number);
         if (open.size === 0 && this.#byToken.get(id) === open) this.#byToken.delete(id);
       },
     };
@@ -112,6 +116,6 @@ export class OpenCalls {
   }
 
   #cutOff(id: string): void {
-    for (const controller of this.#byToken.get(id) ?? []) controller.abort();
+    for (const controller of [...(this.#byToken.get(id)?.values() ?? [])]) controller.abort();
   }
 }

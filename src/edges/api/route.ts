@@ -27,8 +27,8 @@ export interface Call<Params = Readonly<Record<string, string>>, Query = unknown
   readonly query: Query;
   readonly body: Body;
   header(name: string): string | undefined;
-  /** Aborts when the client leaves, its token is revoked or the daemon stops: for handlers that wait. */
-  readonly signal: AbortSignal;
+  /** Aborts when the client leaves, its token is revoked or the daemon stops: for handlers that wait. Made when it is asked for. */
+  signal(): AbortSignal;
   /**
    * Runs the body as one locked transaction and records its answer for the request's idempotency key in that very transaction: the
    * effect happens once, whatever dies in between. What can be one transaction should be done this way.

@@ -23,6 +23,8 @@ export interface ServingParts {
   readonly bodies: BodySpace;
   readonly stopping: AbortSignal;
   readonly redaction: Redaction;
+  /** What answers that are whole are made as; absent: as the platform has it. */
+  readonly whole?: typeof Response;
 }
 
 /** Behind the routes that ask for no token. */
@@ -43,7 +45,7 @@ export function serve(route: Route, parts: ServingParts): (context: Context) => 
       // Made where a handler asks for it: most do not wait, and combining signals is dear.
       const signal = (): AbortSignal => AbortSignal.any([context.req.raw.signal, parts.stopping, guard.signal]);
       try {
-        return respond(route, await answerCall(route, context, known, signal, parts));
+        return respond(route, await answerCall(route, context, known, signal, parts), parts.whole);
       } finally {
         guard.release();
       }
@@ -124,9 +126,7 @@ function callOf(
     query: route.query === undefined ? query : parsePart(route.query, query),
     body,
     header: (name) => context.req.header(name),
-    get signal() {
-      return signal();
-    },
+    signal,
     record,
     transact: (label, effect) =>
       store.transact(
@@ -214,10 +214,9 @@ async function boundedRequest(route: RawRoute, context: Context, parts: ServingP
   return new Request(url, { method, headers, signal: either, body: sent });
 }
 
-function respond(route: CallRoute, { status, body, headers }: PlainAnswer): Response {
+function respond(route: CallRoute, { status, body, headers }: PlainAnswer, Whole = Response): Response {
   const common = { "cache-control": "no-store", ...headers };
-  if (status === 204) return new Response(null, { status, headers: common });
-  if (route.contentType !== undefined)
-    return new Response(String(body), { status, headers: { ...common, "content-type": route.contentType } });
-  return Response.json(body, { status, headers: common });
+  if (status === 204) return new Whole(null, { status, headers: common });
+  const text = route.contentType === undefined ? JSON.stringify(body) : String(body);
+  return new Whole(text, { status, headers: { ...common, "content-type": route.contentType ?? "application/json" } });
 }

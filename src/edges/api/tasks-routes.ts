@@ -31,7 +31,7 @@ export function tasksRoutes({ tasks: parts, running }: TasksRoutesParts): Route[
           return { status: 202, body: await tasks.read(caller, id, tx) };
         });
         const { id } = admitted.body;
-        if (wait_ms === 0 || !(await untilTaskEnds(store, id, AbortSignal.any([signal, AbortSignal.timeout(wait_ms)])))) return admitted;
+        if (wait_ms === 0 || !(await untilTaskEnds(store, id, AbortSignal.any([signal(), AbortSignal.timeout(wait_ms)])))) return admitted;
         return { status: 200, body: await tasks.read(caller, id) };
       },
     }),

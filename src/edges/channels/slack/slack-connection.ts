@@ -70,7 +70,7 @@ export class SlackConnection extends SocketModeClient {
     const tired = new Promise<void>((resolve) => ending.signal.addEventListener("abort", () => resolve(), { once: true }));
     await Promise.race([closed.finally(() => ending.over()), tired]);
     // The second time it does not wait for the other side.
-    if (ending.isTimeUp) this.websocket?.disconnect();
+    if (ending.isTimeUp()) this.websocket?.disconnect();
   }
 
   /** The client would leave at once; but what comes before there is another connection would have to wait. */
