@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { listen, wholeResponse } from "./listen.ts";
 
@@ -16,6 +17,56 @@ test("whole answers are written with their length, and the globals of the proces
     expect([answer.status, await answer.json()]).toEqual([202, { said: "Grüße" }]);
     const head = ["content-type", "content-length", "cache-control", "transfer-encoding"].map((name) => answer.headers.get(name));
     expect(head).toEqual(["application/json", String(Buffer.byteLength(text)), "no-store", null]);
+  } finally {
+    await server.close(1_000);
+  }
+});
+
+test("a stream is sent as it comes, waits for its reader, and is cancelled when that leaves", async () => {
+  let produced = 0;
+  let cancelled = false;
+  const body = () =>
+    new ReadableStream<Uint8Array>({
+      pull(controller) {
+        controller.enqueue(new TextEncoder().encode(`data: ${produced++} ${"x".repeat(10_000)}\n\n`));
+      },
+      cancel() {
+        cancelled = true;
+      },
+    });
+  const server = await listen(async () => new Response(body(), { headers: { "content-type": "text/event-stream" } }), "127.0.0.1", 0);
+  try {
+    const leave = new AbortController();
+    const answer = await fetch(server.url, { signal: leave.signal });
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+    const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+    expect(new TextDecoder().decode((await reader.read()).value)).toMatch(/^data: 0 x/);
+    let before = -1;
+    // Until the buffers between us are full.
+    while (before !== produced) {
+      before = produced;
+      for (let turn = 0; turn < 50; turn++) await nextTurn();
+    }
+    expect(produced).toBeLessThan(5_000);
+    for (let read = 0; read < 1_000_000; read += (await reader.read()).value?.length ?? 0);
+    for (let turn = 0; turn < 50; turn++) await nextTurn();
+    expect(produced).toBeGreaterThan(before);
+    leave.abort();
+    await expect.poll(() => cancelled).toBe(true);
+  } finally {
+    await server.close(1_000);
+  }
+});
+
+test("a stream that breaks off does not look as if it had ended", async () => {
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(new TextEncoder().encode("data: 1\n\n")),
+    pull: (controller) => controller.error(new Error("gone")),
+  });
+  const server = await listen(async () => new Response(body, { headers: { "content-type": "text/event-stream" } }), "127.0.0.1", 0);
+  try {
+    const answer = await fetch(server.url);
+    await expect(answer.text()).rejects.toThrow();
   } finally {
     await server.close(1_000);
   }

@@ -2,6 +2,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, isIPv6, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { ERRORS, type ErrorCode } from "../contract/errors.ts";
 import { Failure } from "../kernel/failure.ts";
 import { Roster } from "../kernel/roster.ts";
@@ -35,7 +36,19 @@ export function wholeResponse(): typeof Response {
 }
 
 export async function listen(fetch: (request: Request) => Response | Promise<Response>, host: string, port: number): Promise<Listening> {
-  const listener = getRequestListener(fetch, {
+  const Whole = wholeResponse();
+  const isWhole = (response: Response): boolean => response instanceof Whole;
+  const answer = async (request: Request, { outgoing }: { readonly outgoing: ServerResponse }): Promise<Response> => {
+    const response = await fetch(request);
+    if (isWhole(response)) return response;
+    const { body } = response;
+    if (body === null || !response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
+    outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+    outgoing.flushHeaders();
+    void sendStream(body, outgoing);
+    return RESPONSE_ALREADY_SENT;
+  };
+  const listener = getRequestListener(answer as Parameters<typeof getRequestListener>[0], {
     // Replacing the globals would change them for the whole process, also where Guildhall is a guest in it.
     overrideGlobalObjects: false,
     errorHandler: () => Response.json(refusal("request.malformed", "this is not a request"), { status: 422 }),
@@ -75,6 +88,34 @@ export async function listen(fetch: (request: Request) => Response | Promise<Res
       server.closeAllConnections();
     },
   };
+}
+
+/** The adapter would chain a promise to every piece, and keep all of them as long as the stream is open: for days. */
+async function sendStream(body: ReadableStream<Uint8Array>, outgoing: ServerResponse): Promise<void> {
+  const reader = body.getReader();
+  let wakeUp = (): void => {};
+  const closed = (): void => {
+    wakeUp();
+    reader.cancel().catch(() => {});
+  };
+  outgoing.on("close", closed);
+  outgoing.on("drain", () => wakeUp());
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || outgoing.closed) break;
+      if (!outgoing.write(value))
+        await new Promise<void>((resolve) => {
+          wakeUp = resolve;
+          if (outgoing.closed) resolve();
+        });
+    }
+    outgoing.off("close", closed);
+    outgoing.end();
+  } catch {
+    // Whoever reads must not take it for the end.
+    outgoing.destroy();
+  }
 }
 
 /** A client that keeps its connection would send its next request here. */
