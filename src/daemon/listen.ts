@@ -28,10 +28,10 @@ const CONNECTIONS = { open: 4_096, silent: 1_024 };
  * a small request. It gives it away only by replacing the globals, which are put back at once.
  */
 export function wholeResponse(): typeof Response {
-  const { Request, Response } = globalThis;
+  const own = { Request: globalThis.Request, Response: globalThis.Response };
   getRequestListener(() => new Response());
   const whole = globalThis.Response;
-  Object.assign(globalThis, { Request, Response });
+  Object.assign(globalThis, own);
   return whole;
 }
 
