@@ -16,6 +16,7 @@ const planted: readonly [string, SourceFile][] = [
   ["a cycle", { path: "store/planted.ts", text: 'import "./planted.ts";' }],
   ["an environment read", { path: "store/planted.ts", text: "const home = process.env.HOME;" }],
   ["a file over 500 lines", { path: "store/planted.ts", text: "\n".repeat(501) }],
+  ["a getter in a literal", { path: "store/planted.ts", text: "export const made = () => ({\n  get late() {\n    return 1;\n  },\n});" }],
   ["a name that says nothing", { path: "store/utils.ts", text: "" }],
   ["a room without a README", { path: "records/planted/planted.ts", text: "" }],
   ["a package in contract", { path: "contract/planted.ts", text: 'import pg from "pg";' }],

@@ -28,6 +28,8 @@ const MAY_READ_ENVIRONMENT = ["settings", "daemon", "cli"];
 const FORBIDDEN_NAMES = /^(utils?|helpers?|types|misc|common|manager|service)\.ts$/;
 const MAX_LINES = 500;
 const MAX_README_LINES = 40;
+/** Each object with a getter in its literal gets a shape of its own, which outlives it (docs/decisions/004-http.md): only what is made once may be one. */
+const MADE_ONCE = ["records/agents/agent.ts", "drivers/dispatch/agents-here.ts", "abilities/tools/tool.ts"];
 
 const IMPORT = /(?:import|export)\s+(?:type\s+)?(?:[^"';]*?\sfrom\s+)?["']([^"']+)["']|(import)\(\s*["']([^"']+)["']\s*\)/g;
 
@@ -66,6 +68,7 @@ export function problemsOf(files: readonly SourceFile[]): string[] {
     ...code.flatMap(importProblems),
     ...cycles(production),
     ...production.flatMap(environmentProblems),
+    ...production.flatMap(getterProblems),
     ...code.flatMap(sizeAndNameProblems),
     ...roomProblems(files),
   ];
@@ -101,6 +104,17 @@ function importProblems(file: SourceFile): string[] {
 function environmentProblems(file: SourceFile): string[] {
   if (MAY_READ_ENVIRONMENT.includes(roomOf(file.path))) return [];
   return /process\.env|from "node:process"|import\.meta\.env/.test(file.text) ? [`${file.path} reads the environment`] : [];
+}
+
+function getterProblems({ path, text }: SourceFile): string[] {
+  if (MADE_ONCE.includes(path)) return [];
+  const lines = text.split("\n");
+  return lines.flatMap((line, index) => {
+    const indent = /^( +)get \w+\(\)/.exec(line)?.[1]?.length;
+    if (indent === undefined) return [];
+    const around = lines.slice(0, index).findLast((before) => before.trim() !== "" && before.search(/\S/) < indent);
+    return /\bclass\b/.test(around ?? "") ? [] : [`${path}:${index + 1} has a getter in a literal`];
+  });
 }
 
 function sizeAndNameProblems(file: SourceFile): string[] {

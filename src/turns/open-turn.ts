@@ -1,9 +1,5 @@
-import type { Tool } from "../abilities/tools/tool.ts";
 import type { Grant } from "../deciders/policy/grant.ts";
-import { ANY_ARGUMENTS, verdictOf } from "../deciders/policy/may-call.ts";
-import type { Policy } from "../deciders/policy/policy.ts";
-import type { Image, ModelMessage, ToolOffer } from "../kernel/model.ts";
-import { Offer } from "../kernel/tool-offer.ts";
+import type { Image, ModelMessage } from "../kernel/model.ts";
 import type { Agent } from "../records/agents/agent.ts";
 import type { Revision } from "../records/agents/revision.ts";
 import type { ContextPart, StoredContext } from "../records/journal/contexts.ts";
@@ -34,21 +30,6 @@ export interface ContextSources {
   readonly system: readonly PartSource[];
   /** What may be another in the next turn. */
   readonly recalled: readonly PartSource[];
-}
-
-/** What was found of a grant last: the next turn of its agent mostly asks the same. */
-const offered = new WeakMap<Grant, { readonly tools: ReadonlyMap<string, Tool>; readonly policy: Policy; readonly offers: ToolOffer[] }>();
-
-/** The tools that a model is told of: those it may call, in an order that stays the same. */
-export function offersOf(tools: ReadonlyMap<string, Tool>, grant: Grant, policy: Policy): readonly ToolOffer[] {
-  const known = offered.get(grant);
-  if (known?.tools === tools && known.policy === policy) return known.offers;
-  const offers = [...tools.values()]
-    .filter(({ name }) => verdictOf({ grant, current: policy, tool: name, args: ANY_ARGUMENTS }) !== "deny")
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .map((tool) => tool.offer ?? new Offer(tool));
-  offered.set(grant, { tools, policy, offers });
-  return offers;
 }
 
 export async function partsOf(sources: readonly PartSource[], facts: TurnFacts): Promise<ContextPart[]> {

@@ -1,9 +1,20 @@
+import type { Grant } from "../../deciders/policy/grant.ts";
+import { ANY_ARGUMENTS, verdictOf } from "../../deciders/policy/may-call.ts";
+import type { Policy } from "../../deciders/policy/policy.ts";
 import { toolNameProblem } from "../../deciders/policy/tool-name.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { Log } from "../../kernel/log.ts";
+import type { ToolOffer } from "../../kernel/model.ts";
+import { Offer } from "../../kernel/tool-offer.ts";
 import type { Agent } from "../../records/agents/agent.ts";
 import type { Revision } from "../../records/agents/revision.ts";
 import type { Tool, ToolSource } from "./tool.ts";
+
+interface Offered {
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly policy: Policy;
+  readonly offers: readonly ToolOffer[];
+}
 
 /** The tools that there are: everybody's, and those of each agent's servers. */
 export class Toolbox {
@@ -12,6 +23,8 @@ export class Toolbox {
   #common: Promise<ReadonlyMap<string, Tool>> | undefined;
   readonly #sources: readonly ToolSource[];
   readonly #log: Log;
+  /** What was found for a grant last: the next turn of its agent mostly asks the same. */
+  readonly #offered = new WeakMap<Grant, Offered>();
 
   /** `built`: our own, asked for when the first turn needs them. `added`: of the program around us; none may have the name of one of ours. */
   constructor(built: () => Promise<readonly Tool[]>, added: readonly Tool[], sources: readonly ToolSource[], log: Log) {
@@ -41,5 +54,17 @@ export class Toolbox {
     if (tools.size === 0) return common;
     // Ours come last: nothing from outside takes the place of one of them.
     return new Map([...tools, ...common]);
+  }
+
+  /** Those that a model is told of: which it may call, in an order that stays the same. */
+  offersOf(tools: ReadonlyMap<string, Tool>, grant: Grant, policy: Policy): readonly ToolOffer[] {
+    const known = this.#offered.get(grant);
+    if (known?.tools === tools && known.policy === policy) return known.offers;
+    const offers = [...tools.values()]
+      .filter(({ name }) => verdictOf({ grant, current: policy, tool: name, args: ANY_ARGUMENTS }) !== "deny")
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .map((tool) => tool.offer ?? new Offer(tool));
+    this.#offered.set(grant, { tools, policy, offers });
+    return offers;
   }
 }

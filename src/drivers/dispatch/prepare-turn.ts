@@ -31,7 +31,7 @@ import { between } from "../../turns/between.ts";
 import type { CompactionParts } from "../../turns/compact.ts";
 import { roomOf } from "../../turns/estimate.ts";
 import { boundsOf, type History, historyOf, NO_HISTORY, newestHistory } from "../../turns/history.ts";
-import { type ContextSources, offersOf, openingOf, partsOf, type TurnFacts } from "../../turns/open-turn.ts";
+import { type ContextSources, openingOf, partsOf, type TurnFacts } from "../../turns/open-turn.ts";
 import type { Turn } from "../../turns/run-turn.ts";
 import { type Enclosure, type FileParts, fetchFiles } from "./fetch-files.ts";
 
@@ -160,7 +160,7 @@ async function contextOf(
   const told = await Promise.all([partsOf(parts.sources.system, facts), partsOf(parts.sources.recalled, facts)]);
   const [system, recalled] = parts.redaction.value(told);
   const instructions = run.request?.instructions;
-  const offers = offersOf(tools, grant, parts.agents.current.policy);
+  const offers = parts.toolbox.offersOf(tools, grant, parts.agents.current.policy);
   const { summary, asked } = isByItself(run) ? NO_SUMMARY : await readSummaryState(read, run.sessionKey, run.epoch);
   const { history, bounds } = stale
     ? { history: await historyOf(read, run, stale), bounds: boundsOf(stale) }
