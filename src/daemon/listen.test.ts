@@ -71,3 +71,30 @@ test("a stream that breaks off does not look as if it had ended", async () => {
     await server.close(1_000);
   }
 });
+
+test("a stream whose reader left before there was anything to send is cancelled", async () => {
+  const asked = Promise.withResolvers<void>();
+  const left = Promise.withResolvers<void>();
+  const cancelled = Promise.withResolvers<void>();
+  const body = new ReadableStream<Uint8Array>({ cancel: () => cancelled.resolve() }, { highWaterMark: 0 });
+  const server = await listen(
+    async (request) => {
+      request.signal.addEventListener("abort", () => left.resolve());
+      asked.resolve();
+      await left.promise;
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    },
+    "127.0.0.1",
+    0,
+  );
+  try {
+    const leave = new AbortController();
+    const answer = fetch(server.url, { signal: leave.signal });
+    await asked.promise;
+    leave.abort();
+    await expect(answer).rejects.toThrow();
+    await cancelled.promise;
+  } finally {
+    await server.close(1_000);
+  }
+});

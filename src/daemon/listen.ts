@@ -43,7 +43,8 @@ export async function listen(fetch: (request: Request) => Response | Promise<Res
     if (isWhole(response)) return response;
     const { body } = response;
     if (body === null || !response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
-    outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+    outgoing.setHeaders(response.headers);
+    outgoing.writeHead(response.status);
     outgoing.flushHeaders();
     void sendStream(body, outgoing);
     return RESPONSE_ALREADY_SENT;
@@ -100,6 +101,8 @@ async function sendStream(body: ReadableStream<Uint8Array>, outgoing: ServerResp
   };
   outgoing.on("close", closed);
   outgoing.on("drain", () => wakeUp());
+  // It may have left before there was anything to send.
+  if (outgoing.closed) closed();
   try {
     for (;;) {
       const { done, value } = await reader.read();

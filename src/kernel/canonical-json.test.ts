@@ -41,6 +41,7 @@ test("the same value gives the same text, in whatever order it was built, and th
 test("is what JSON.stringify writes of a value whose keys are sorted", () => {
   const values: unknown[] = [
     null,
+    Object.assign([], { 2: "after a gap" }),
     [undefined, () => 1, Number.NaN, Number.POSITIVE_INFINITY, -0, 1e21, true],
     { b: undefined, a: [{ d: 1, c: { "": 2, " ": 3 } }], c: () => 1 },
     { at: new Date(0), text: 'quote " slash \\ line \n lone \ud800 é 💡 \u2028', ключ: {}, list: [] },

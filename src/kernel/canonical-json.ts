@@ -12,7 +12,7 @@ export function canonicalJson(value: unknown): string {
 
 function written(value: unknown): string | undefined {
   if (value === null || typeof value !== "object") return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map((one) => written(one) ?? "null").join(",")}]`;
+  if (Array.isArray(value)) return `[${Array.from(value, (one) => written(one) ?? "null").join(",")}]`;
   if ("toJSON" in value && typeof value.toJSON === "function") return written(value.toJSON());
   const record = value as Record<string, unknown>;
   let text = "";

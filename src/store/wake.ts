@@ -22,8 +22,9 @@ export class Wake {
 
   hint(topic: WakeTopic): void {
     this.#versions.set(topic, this.version(topic) + 1);
-    const waiters = this.#waiters.get(topic) as (() => void)[];
-    if (waiters.length === 0) return;
+    const waiters = this.#waiters.get(topic);
+    // A newer program on the same database may hint at what this one does not know.
+    if (!waiters?.length) return;
     this.#waiters.set(topic, []);
     for (const wakeUp of waiters) wakeUp();
   }
@@ -36,9 +37,9 @@ export class Wake {
       const done = (): void => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", done);
-        const waiters = this.#waiters.get(topic) as (() => void)[];
-        const place = waiters.indexOf(done);
-        if (place >= 0) waiters.splice(place, 1);
+        const waiters = this.#waiters.get(topic);
+        const place = waiters?.indexOf(done) ?? -1;
+        if (place >= 0) waiters?.splice(place, 1);
         resolve();
       };
       const timer = setTimeout(done, ms);

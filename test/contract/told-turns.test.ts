@@ -126,6 +126,21 @@ describe.each(PLACES)("what a turn is told, on %s", (_name, makePlace) => {
     expect(await exact(without)).toBe(true);
   });
 
+  test("has what a turn was about to do that failed before any of its calls had ended", async () => {
+    const never = () => new Promise<never>(() => {});
+    house.tools = [defineTool({ name: "todo", description: "d", parameters: z.object({}), effect: "pure", run: never })];
+    house.parts = { turnMs: 50 };
+    house.play = () => ({ text: "let me see", calls: [call("todo")] });
+    const failed = await turn("look");
+    expect((await readRun(store.read, failed))?.error?.code).toBe("turn.too_long");
+    house.parts = {};
+    house.play = () => "yes";
+    const runId = await turn("and?");
+    expect(wordsIn(house.asked.at(-1) as never).slice(0, 2)).toEqual(["user: look", "assistant: let me see calls todo"]);
+    expect(JSON.stringify(house.asked.at(-1)?.messages[2])).toContain("not made");
+    expect(await exact(runId)).toBe(true);
+  });
+
   test("is the same for whoever takes the turn up after a crash, though the files have changed", async () => {
     file("agents/main/SOUL.md", "First soul.");
     house.reconfigure({ agents: { main: { model: "test/model" } } });

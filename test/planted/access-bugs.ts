@@ -68,6 +68,13 @@ export const ACCESS_BUGS: readonly PlantedBug[] = [
     ...calls,
   },
   {
+    name: "a stream whose reader has left before it began goes on for ever",
+    file: "src/daemon/listen.ts",
+    from: "  if (outgoing.closed) closed();",
+    to: "",
+    tests: ["src/daemon/listen.test.ts"],
+  },
+  {
     name: "what an event stream has gathered is gone when it ends",
     file: "src/edges/api/event-stream.ts",
     from: "            flush();\n            controller.close();",

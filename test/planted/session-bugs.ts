@@ -44,6 +44,13 @@ export const SESSION_BUGS: readonly PlantedBug[] = [
     tests: ["test/contract/long-conversations.test.ts"],
   },
   {
+    name: "what a failed turn was about to do is not told",
+    file: "src/records/journal/steps.ts",
+    from: "(reply_calls is not null or status <> 'completed')",
+    to: "reply_calls is not null",
+    tests: ["test/contract/told-turns.test.ts"],
+  },
+  {
     name: "whoever has a conversation handed over from a shared session stops everybody's turns in it",
     file: `${COMMANDS}/session-commands.ts`,
     from: 'reaches(ruled.standing, "own") ? [ruled.sessionKey] : []',

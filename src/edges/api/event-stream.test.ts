@@ -77,3 +77,13 @@ test("a sender that waits for room is let go when the client leaves", async () =
   await new Promise((resolve) => setImmediate(resolve));
   expect(done).toBe(true);
 });
+
+test("one that is over before it begins asks nobody for events, and says that it has ended", async () => {
+  let asked = false;
+  let ends = 0;
+  const body: StreamBody = async () => {
+    asked = true;
+  };
+  const response = eventStream(AbortSignal.abort(), log, () => ends++, body);
+  expect([await response.text(), asked, ends]).toEqual(["", false, 1]);
+});

@@ -8,6 +8,7 @@ const KEEP_ALIVE_MS = 15_000;
 const STALLED_MS = 60_000;
 /** Events that are written at once, at most. */
 const TOGETHER = 32;
+const TOGETHER_CHARACTERS = 32_768;
 
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream",
@@ -34,19 +35,22 @@ export function eventStream(signal: AbortSignal, log: Log, ended: () => void, bo
     {
       start(controller) {
         let gathered: string[] = [];
+        let characters = 0;
         const flush = (): void => {
           const texts = gathered;
           gathered = [];
+          characters = 0;
           if (texts.length === 0 || isClosed) return;
           controller.enqueue(bytes.encode(texts.length === 1 ? texts[0] : texts.join("")));
           room();
         };
-        const hasRoom = (): boolean => (controller.desiredSize ?? 0) > 0 && gathered.length < TOGETHER;
+        const hasRoom = (): boolean => (controller.desiredSize ?? 0) > 0 && gathered.length < TOGETHER && characters < TOGETHER_CHARACTERS;
         const roomAgain = async (): Promise<void> => {
           while (!over.aborted && !hasRoom()) await new Promise<void>((resolve) => waiting.push(resolve));
         };
         const write = (text: string): void => {
           if (over.aborted) return;
+          characters += text.length;
           if (gathered.push(text) === 1) setImmediate(flush);
         };
         const keepAlive = setInterval(() => {
@@ -66,6 +70,8 @@ export function eventStream(signal: AbortSignal, log: Log, ended: () => void, bo
           room();
           ended();
         };
+        // It was over before it began.
+        if (over.aborted) return end();
         // An abort ends the answer at once, also while the body waits for something.
         over.addEventListener("abort", end, { once: true });
         // Sends the headers: the client knows that it is listening.

@@ -97,7 +97,10 @@ export async function readStepsOf(reads: Reads, runIds: readonly string[]): Prom
   return steps;
 }
 
-/** How much there is to read of each that has done more than answer once, in bytes: of the others the words tell everything. */
+/**
+ * How much there is to read of each that has done more than answer once, in bytes: of the others the words tell everything. One that failed has failed
+ * with the calls of its answer, which need not have left a row.
+ */
 export async function journalBytes(reads: Reads, runIds: readonly string[]): Promise<Map<string, number>> {
   if (runIds.length === 0) return new Map();
   const rows = await reads.all<{ run_id: string; bytes: number }>`select run_id, cast(sum(bytes) as bigint) as bytes from (
@@ -105,7 +108,8 @@ export async function journalBytes(reads: Reads, runIds: readonly string[]): Pro
         where run_id in ${list(runIds)}
       union all select run_id, octet_length(args) + coalesce(octet_length(result), 0) as bytes, 1 as counts from tool_calls
         where run_id in ${list(runIds)}
-      union all select id as run_id, 0 as bytes, 1 as counts from runs where id in ${list(runIds)} and reply_calls is not null
+      union all select id as run_id, 0 as bytes, 1 as counts from runs
+        where id in ${list(runIds)} and (reply_calls is not null or status <> 'completed')
     ) as parts group by run_id having sum(counts) > 1`;
   return new Map(rows.map((row) => [row.run_id, row.bytes]));
 }
