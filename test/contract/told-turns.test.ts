@@ -127,13 +127,16 @@ describe.each(PLACES)("what a turn is told, on %s", (_name, makePlace) => {
   });
 
   test("has what a turn was about to do that failed before any of its calls had ended", async () => {
-    const never = () => new Promise<never>(() => {});
-    house.tools = [defineTool({ name: "todo", description: "d", parameters: z.object({}), effect: "pure", run: never })];
-    house.parts = { turnMs: 50 };
+    const away = async () => {
+      throw new Failure("store.unavailable", "the store is away");
+    };
+    house.tools = [defineTool({ name: "todo", description: "d", parameters: z.object({}), effect: "pure", run: away })];
     house.play = () => ({ text: "let me see", calls: [call("todo")] });
-    const failed = await turn("look");
-    expect((await readRun(store.read, failed))?.error?.code).toBe("turn.too_long");
-    house.parts = {};
+    const { runId: failed } = await house.send("look");
+    await house.takeAndDieAt("model.response.recorded");
+    await store.transact("four lives", (tx) => tx.run`update work set attempts = 4 where state = 'ready'`);
+    await house.take();
+    expect(await readRun(store.read, failed)).toMatchObject({ status: "failed", error: { code: "store.unavailable" } });
     house.play = () => "yes";
     const runId = await turn("and?");
     expect(wordsIn(house.asked.at(-1) as never).slice(0, 2)).toEqual(["user: look", "assistant: let me see calls todo"]);
