@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { serve } from "@hono/node-server";
@@ -11,6 +11,7 @@ import { z } from "zod";
 import { nameOf } from "../../src/abilities/tools/mcp/tool-names.ts";
 import { createGuildhall } from "../../src/library/index.ts";
 import { loadSettings } from "../../src/settings/load-settings.ts";
+import { freePort } from "../free-port.ts";
 import { sqlitePlace } from "../stores.ts";
 import { McpHouse } from "./mcp-house.ts";
 
@@ -170,12 +171,4 @@ async function everythingAt(url: string, port: number): Promise<ChildProcess> {
     );
   while (!(await answers())) await sleep(50);
   return server;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
