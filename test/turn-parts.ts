@@ -10,6 +10,7 @@ import { Personalities } from "../src/records/agents/personality.ts";
 import { Pools } from "../src/records/pools/pools.ts";
 import { KnownWorkflows } from "../src/records/workflows/known-workflows.ts";
 import type { Store } from "../src/store/store.ts";
+import { KnownTurns } from "../src/turns/known-turns.ts";
 import { LiveHub } from "../src/turns/live-hub.ts";
 import { personalitySource } from "../src/turns/personality-source.ts";
 import { TurnsHere } from "../src/turns/turns-here.ts";
@@ -26,6 +27,7 @@ export function turnParts(store: Store, newId: NewId, home: string): Omit<TurnPa
     toolbox: new Toolbox(async () => [], [], [], quiet),
     approvals: new Approvals(store, newId),
     sources: { system: [personalitySource(new Personalities(home))], recalled: [] },
+    past: new KnownTurns(),
     live: new LiveHub(),
     running: new TurnsHere(),
     reached: noCrashPoints,

@@ -55,6 +55,7 @@ export async function commitTurn(
   const commit = store.transact(
     "commit turn",
     async (tx): Promise<{ readonly back: WentBack | null; readonly delivery?: ClaimedWork | null }> => {
+      journal.refuseGaps();
       const task = run.task === null ? undefined : await readTask(tx, run.task);
       // The work row first, as whoever stops the turn does it: it stays while the turn may still go on.
       if (task && mayGoOn(task)) await store.queue.progressed(tx, claim);

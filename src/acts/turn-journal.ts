@@ -39,6 +39,8 @@ export class TurnJournal {
   readonly #run: RunInput;
   readonly #causedBy: number;
   readonly #budgets: Budgets;
+  /** Calls whose record nobody waits for, while it is not made; with what went wrong. */
+  readonly #owed = new Map<NewCall, unknown>();
 
   constructor(parts: JournalParts, claim: Claim, run: RunInput, causedBy: number) {
     this.#parts = parts;
@@ -125,8 +127,41 @@ export class TurnJournal {
   /** What came of it. */
   async settle(call: NewCall, end: CallEnd, ms: number): Promise<void> {
     this.#parts.reached("tool.ran");
-    await this.#owned("settle call", (tx) => this.#settleIn(tx, call, end, ms), lastingOf(call));
-    this.#parts.reached("tool.settled");
+    const { store, reached } = this.#parts;
+    if (call.effect !== "pure") await this.#owned("settle call", (tx) => this.#settleIn(tx, call, end, ms));
+    else if (!store.keepsOrder) await this.#owned("settle call", (tx) => this.#settleIn(tx, call, end, ms), "with others");
+    else return this.#settleBehind(call, end, ms);
+    reached("tool.settled");
+  }
+
+  /**
+   * A pure call that is lost is made again, and nobody can tell: the turn goes on without waiting. What it writes next is written after this, mostly
+   * together with it, and not without it.
+   */
+  #settleBehind(call: NewCall, end: CallEnd, ms: number): void {
+    const { store, reached } = this.#parts;
+    const settled = store.transact(
+      "settle call",
+      async (tx) => {
+        this.#owed.set(call, undefined);
+        try {
+          await store.queue.progressed(tx, this.#claim);
+          await this.#settleIn(tx, call, end, ms);
+          this.#owed.delete(call);
+        } catch (error) {
+          this.#owed.set(call, error);
+          throw error;
+        }
+      },
+      "locked",
+      "with others",
+    );
+    settled.then(() => reached("tool.settled")).catch((error) => this.#owed.set(call, error));
+  }
+
+  /** Before anything is written that rests on what was written before. */
+  refuseGaps(): void {
+    for (const error of this.#owed.values()) throw error;
   }
 
   /** Does it and records what came of it, or what it waits for, all or nothing. */
@@ -198,6 +233,7 @@ export class TurnJournal {
     return store.transact(
       label,
       async (tx) => {
+        this.refuseGaps();
         // A turn that comes further each time may be taken up as often as it takes; its steps are limited.
         await store.queue.progressed(tx, this.#claim);
         return body(tx);
@@ -215,9 +251,4 @@ export class TurnJournal {
     const { store } = this.#parts;
     return store.ledger.append(tx, { type, actor: this.#run.agent, subject: ["run", this.#run.id], causedBy: this.#causedBy, data });
   }
-}
-
-/** A pure call that has gone with the power is made again, and nobody can tell. */
-function lastingOf({ effect }: NewCall): Lasts {
-  return effect === "pure" ? "with others" : "at once";
 }

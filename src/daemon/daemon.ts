@@ -53,6 +53,7 @@ import { Budgets } from "../records/usage/budgets.ts";
 import { KnownWorkflows } from "../records/workflows/known-workflows.ts";
 import { Workspaces } from "../records/workspaces/workspaces.ts";
 import { openStore } from "../store/store.ts";
+import { KnownTurns } from "../turns/known-turns.ts";
 import { LiveHub } from "../turns/live-hub.ts";
 import { TurnsHere } from "../turns/turns-here.ts";
 import { type AgentSummary, summaryOf } from "./agent-summary.ts";
@@ -273,6 +274,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     toolbox,
     approvals,
     sources,
+    past: new KnownTurns(),
     live,
     running,
     newId,

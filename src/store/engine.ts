@@ -1,3 +1,4 @@
+import type { Clock } from "../kernel/clock.ts";
 import type { SqlFragment, SqlValue } from "./sql.ts";
 import type { Reach, Wake, WakeTopic } from "./wake.ts";
 
@@ -21,6 +22,8 @@ export interface Tx extends Reads {
   insert(strings: TemplateStringsArray, ...values: SqlValue[]): Promise<number>;
   /** Wakes whoever waits for this topic, after the commit: on all nodes, or on this one alone. */
   hint(topic: WakeTopic, reach?: Reach): void;
+  /** Is called as soon as it is committed, in the order of the commits. Absent: others write too, and nobody here knows their order. */
+  readonly afterCommit?: (act: () => void) => void;
 }
 
 /**
@@ -56,6 +59,8 @@ export interface Engine {
   readonly dialect: Dialect;
   readonly reads: Reads;
   readonly wake: Wake;
+  /** The database's clock, where it is the one of this machine. */
+  readonly clock?: Clock;
   transact<T>(label: string, body: (tx: Tx) => Promise<T>, isolation?: Isolation, lasts?: Lasts): Promise<T>;
   /** A body of exactly one statement, which is a transaction by itself: on PostgreSQL it saves two of three round trips. */
   single<T>(label: string, body: (tx: Tx) => Promise<T>, lasts?: Lasts): Promise<T>;

@@ -33,6 +33,7 @@ export class LedgerTail {
   /** Every event after `after`, in order, once, for as long as the signal lets it. Broken connections are waited out. */
   async *follow(after: number, signal: AbortSignal): AsyncGenerator<LedgerEvent, void, void> {
     if (this.#followers++ === 0) this.#newest = -1;
+    this.#ledger.onCommitted = (event) => this.#take(event);
     try {
       let last = after;
       while (!signal.aborted) {
@@ -47,7 +48,7 @@ export class LedgerTail {
         if (isAll) await this.#engine.wake.wait("ledger", seen, POLL_MS, signal);
       }
     } finally {
-      this.#followers--;
+      if (--this.#followers === 0) this.#ledger.onCommitted = undefined;
     }
   }
 
@@ -83,9 +84,7 @@ export class LedgerTail {
       try {
         const events = await this.#ledger.read(this.#newest, PAGE);
         this.#isCaughtUp = events.length < PAGE;
-        // Before the new ones come, which all who wait have not seen; and not one by one: each time the rest moves up.
-        const surplus = this.#recent.length - REMEMBERED;
-        if (surplus > SURPLUS) this.#from = this.#recent.splice(0, surplus).at(-1)?.seq ?? this.#from;
+        this.#forgetSurplus();
         this.#recent.push(...events);
         this.#newest = this.#recent.at(-1)?.seq ?? this.#newest;
       } finally {
@@ -93,6 +92,20 @@ export class LedgerTail {
       }
     })();
     return this.#refresh;
+  }
+
+  /** What was committed here just now needs not be read again, where it is the next one, and nobody is reading it. */
+  #take(event: LedgerEvent): void {
+    if (this.#refresh || this.#newest < 0 || event.seq !== this.#newest + 1) return;
+    this.#forgetSurplus();
+    this.#recent.push(event);
+    this.#newest = event.seq;
+  }
+
+  /** Before new ones come, which all who wait have not seen; and not one by one: each time the rest moves up. */
+  #forgetSurplus(): void {
+    const surplus = this.#recent.length - REMEMBERED;
+    if (surplus > SURPLUS) this.#from = this.#recent.splice(0, surplus).at(-1)?.seq ?? this.#from;
   }
 }
 

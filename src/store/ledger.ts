@@ -39,6 +39,8 @@ export class Ledger {
   readonly #engine: Engine;
   /** Transactions that have taken their mark: it bounds every number they will draw, and locks are dear. */
   readonly #marked = new WeakSet<Tx>();
+  /** Is told of what was committed here, in its order, where the database allows it. What others have written in between is missing. */
+  onCommitted: ((event: LedgerEvent) => void) | undefined;
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -48,16 +50,13 @@ export class Ledger {
   async append(tx: Tx, ...events: readonly NewEvent[]): Promise<number[]> {
     tx.hint("ledger");
     const seqs: number[] = [];
-    for (const event of events) {
-      const seq = await this.#insert(
-        tx,
-        event.type,
-        event.actor,
-        event.causedBy ?? null,
-        scopeKey(event.subject),
-        JSON.stringify(event.data ?? null),
-      );
+    for (const { type, actor, subject, causedBy = null, data = null } of events) {
+      const at = this.#engine.clock?.now();
+      const written = JSON.stringify(data);
+      const seq = await this.#insert(tx, at, type, actor, causedBy, scopeKey(subject), written);
       seqs.push(seq);
+      if (at !== undefined && this.onCommitted)
+        tx.afterCommit?.(() => this.onCommitted?.({ seq, at, type, actor, causedBy, subject, data: JSON.parse(written) }));
     }
     return seqs;
   }
@@ -74,10 +73,18 @@ export class Ledger {
     });
   }
 
-  #insert(tx: Tx, type: string, actor: string, causedBy: number | null, subject: string, data: string): Promise<number> {
-    if (this.#engine.dialect.name === "sqlite") {
+  #insert(
+    tx: Tx,
+    at: number | undefined,
+    type: string,
+    actor: string,
+    causedBy: number | null,
+    subject: string,
+    data: string,
+  ): Promise<number> {
+    if (at !== undefined) {
       return tx.insert`insert into ledger (at, type, actor, caused_by, subject, data)
-        values (now_ms(), ${type}, ${actor}, ${causedBy}, ${subject}, ${data}) returning seq`;
+        values (${at}, ${type}, ${actor}, ${causedBy}, ${subject}, ${data}) returning seq`;
     }
     if (this.#marked.has(tx)) {
       return tx.insert`insert into ledger (seq, at, type, actor, caused_by, subject, data)

@@ -71,6 +71,11 @@ export class Store {
     return this.#engine.wake;
   }
 
+  /** Transactions are made in the order in which they were asked for, and one that is lost takes those after it along. */
+  get keepsOrder(): boolean {
+    return this.kind === "sqlite";
+  }
+
   get kind(): "sqlite" | "postgres" {
     return this.#engine.dialect.name;
   }

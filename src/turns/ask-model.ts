@@ -1,7 +1,7 @@
-import { canonicalJson, sha256 } from "../kernel/canonical-json.ts";
+import { canonicalJson, sha256, WrittenJson } from "../kernel/canonical-json.ts";
 import { Failure } from "../kernel/failure.ts";
 import type { LiveChunk } from "../kernel/live.ts";
-import type { Model, ModelCall, ModelPrice, ModelRequest, ModelUsage } from "../kernel/model.ts";
+import type { Model, ModelCall, ModelMessage, ModelPrice, ModelRequest, ModelUsage } from "../kernel/model.ts";
 import { writtenOffers } from "../kernel/tool-offer.ts";
 import type { Response } from "../records/journal/steps.ts";
 import { costOf } from "../records/usage/estimate.ts";
@@ -17,17 +17,17 @@ const MAX_ARGUMENT_DEPTH = 200;
 
 export type Emit = (chunk: LiveChunk) => void;
 
-/** Asks once, and answers with what is to be recorded. Nothing of it has been acted on. `hashed`: the request before a budget has cut its answer. */
+/** Asks once, and answers with what is to be recorded. Nothing of it has been acted on. `hash`: of the request. */
 export async function askModel(
   model: Model,
   request: ModelRequest,
   priceOf: (name: string) => ModelPrice | null,
   emit: Emit,
   signal: AbortSignal,
-  hashed: ModelRequest = request,
+  hash: () => string = () => requestHashOf(request),
 ): Promise<Response> {
   try {
-    return await answer(model, request, priceOf, emit, signal, hashed);
+    return await answer(model, request, priceOf, emit, signal, hash);
   } catch (error) {
     if (signal.aborted || error instanceof Failure) throw error;
     throw new Failure("model.failed", `${model.name} failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
@@ -40,7 +40,7 @@ async function answer(
   priceOf: (name: string) => ModelPrice | null,
   emit: Emit,
   signal: AbortSignal,
-  hashed: ModelRequest,
+  hash: () => string,
 ): Promise<Response> {
   let text = "";
   let calls: ModelCall[] = [];
@@ -81,7 +81,7 @@ async function answer(
       }
     }
   }
-  const requestHash = requestHashOf(hashed);
+  const requestHash = hash();
   const price = priceOf(name);
   return {
     text,
@@ -95,11 +95,18 @@ async function answer(
   };
 }
 
-/** Of what the model is told. How long its answer may be is not told to it, and may depend on what is left of a budget. */
-export function requestHashOf(request: ModelRequest): string {
+/**
+ * Of what the model is told. How long its answer may be is not told to it, and may depend on what is left of a budget. `written`: messages that were
+ * written as canonical JSON before.
+ */
+export function requestHashOf(request: ModelRequest, written: (message: ModelMessage) => string | undefined = () => undefined): string {
   const { tools = [], ...told } = request;
   const { maxOutputTokens: _limit, ...settings } = request.settings ?? {};
-  return sha256(`${canonicalJson({ ...told, settings })}${writtenOffers(tools)}`);
+  const messages = request.messages.map((message) => {
+    const text = written(message);
+    return text === undefined ? message : new WrittenJson(text);
+  });
+  return sha256(`${canonicalJson({ ...told, messages, settings })}${writtenOffers(tools)}`);
 }
 
 /** As it can be kept and told again. */

@@ -2,7 +2,7 @@ import type { TurnJournal } from "../acts/turn-journal.ts";
 import type { Label } from "../kernel/label.ts";
 import type { Model, ModelMessage, ModelPrice, ModelRequest } from "../kernel/model.ts";
 import type { Compaction, Step } from "../records/journal/steps.ts";
-import { askModel } from "./ask-model.ts";
+import { askModel, requestHashOf } from "./ask-model.ts";
 import { roomOf, tokensOfMessages, tokensOfRequest } from "./estimate.ts";
 import { compactionOf, messagesOf, type Opening, requestOf } from "./request-of.ts";
 import { SHORT_RESULT } from "./shorten.ts";
@@ -131,7 +131,20 @@ async function summarised(
   const request = summaryRequest(older, covered, room, opening.cacheKey);
   const paid = await reserve(step, request);
   try {
-    const { text, usage, cost, requestHash, model: name } = await askModel(model, paid, priceOf, () => {}, signal, request);
+    const {
+      text,
+      usage,
+      cost,
+      requestHash,
+      model: name,
+    } = await askModel(
+      model,
+      paid,
+      priceOf,
+      () => {},
+      signal,
+      () => requestHashOf(request),
+    );
     if (text.trim() !== "") return { summary: text.trim(), by: { model: name, usage, cost, requestHash, room } };
   } catch (error) {
     if (signal.aborted) throw error;

@@ -6,7 +6,8 @@ import type { ContextPart, StoredContext } from "../records/journal/contexts.ts"
 import type { RunInput } from "../records/sessions/runs.ts";
 import { speakerOf } from "../records/sessions/transcript.ts";
 import type { StoredTask } from "../records/tasks/task-rows.ts";
-import { type History, userMessage } from "./history.ts";
+import type { History } from "./history.ts";
+import { userMessage } from "./past-turns.ts";
 import type { Opening, ToldTurn } from "./request-of.ts";
 
 /** What is known of a turn when it begins. */

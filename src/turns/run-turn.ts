@@ -23,6 +23,7 @@ export interface Turn {
   readonly signal: AbortSignal;
   readonly emit: Emit;
   priceOf(name: string): ModelPrice | null;
+  hashOf(request: ModelRequest): string;
   /** Before the model is asked: sets aside what it may cost. Answers the request with an answer no longer than can be paid for; throws `budget.exceeded`. */
   reserve(step: number, request: ModelRequest): Promise<ModelRequest>;
   /** Takes in what reached the turn since, and shortens what has become too long. Answers the steps it has added. */
@@ -73,7 +74,7 @@ async function ask(turn: Turn, steps: readonly Step[], step: number): Promise<Re
   const isLast = asked >= turn.maxSteps;
   const whole = askedRequest(turn.opening, steps, asked, isLast);
   const paid = await turn.reserve(step, whole);
-  const response = await askModel(turn.model, paid, turn.priceOf, turn.emit, turn.signal, whole);
+  const response = await askModel(turn.model, paid, turn.priceOf, turn.emit, turn.signal, () => turn.hashOf(whole));
   if (!isLast || response.calls.length === 0) return response;
   // It has been paid for.
   await turn.journal.response(step, response);

@@ -118,6 +118,24 @@ describe.each(PLACES)("calls of a turn, on %s", (_name, makePlace) => {
     ]);
   });
 
+  test("a turn is not committed without the record of a call that it did not wait for", async () => {
+    house.tools = [tool("web_fetch", "pure")];
+    house.play = (_request, count) => (count === 1 ? { calls: [call("web_fetch")] } : "so be it");
+    const { runId } = await house.send("go");
+    await store.transact("in its way", async (tx) => {
+      await tx.run`insert into tool_calls (run_id, step, place, call_id, tool, args, effect, state, labels, started_at, ended_at)
+        values ('another', 1, 0, 'c', 'web_fetch', '{}', 'pure', 'done', '', 0, 0)`;
+      await tx.run`create unique index one_fetch on tool_calls (tool)`;
+    });
+    try {
+      await house.take();
+    } finally {
+      await store.transact("out of its way", (tx) => tx.run`drop index one_fetch`);
+    }
+    expect(await runOf(runId)).toMatchObject({ status: "failed" });
+    expect(await store.read.all`select 1 from transcript where run_id = ${runId} and role = 'assistant' and body = 'so be it'`).toEqual([]);
+  });
+
   test("a refusal and how to do better are told as two sentences", async () => {
     house.play = (_request, count) => (count === 1 ? { calls: [call("file_raed")] } : "so be it");
     await house.send("go");

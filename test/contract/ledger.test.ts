@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { LedgerEvent } from "../../src/contract/events.ts";
 import { canonicalJson, sha256 } from "../../src/kernel/canonical-json.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -104,6 +105,44 @@ describe.each(PLACES)("the ledger on %s", (_name, makePlace) => {
     await append(store, "a", "b");
     await append(store, "c", "d", "e");
     expect((await following).map(nameOf)).toEqual(["a", "b", "c", "d", "e"]);
+  });
+
+  test("what is committed here is told without being read again, and in its order with what others write", async () => {
+    const other = await place.open();
+    const following = take(store, 0, 9);
+    await append(store, "a");
+    // From here on the follower is caught up.
+    await sleep(50);
+    const all = vi.spyOn(store.read, "all");
+    await append(store, "b", "c");
+    await append(store, "d");
+    await sleep(50);
+    const reads = all.mock.calls.filter(([strings]) => strings.join("").includes("from ledger")).length;
+    if (store.kind === "sqlite") expect(reads).toBe(0);
+    all.mockRestore();
+    await append(other, "e");
+    await append(store, "f");
+    await append(other, "g");
+    await append(store, "h", "i");
+    const events = await following;
+    expect(events.map(nameOf).join("")).toBe("abcdefghi");
+    expect(events).toEqual(await store.ledger.read(0, 100));
+    await other.close();
+  });
+
+  test("what was taken back is told to nobody, and what it was to be told under comes to another", async () => {
+    const following = take(store, 0, 3);
+    await append(store, "a");
+    await sleep(50);
+    const fails = store.transact("fails", async (tx) => {
+      await store.ledger.append(tx, { type: "daemon.started", actor: "test", subject: ["events", "never"] });
+      throw new Error("no");
+    });
+    const [, , failed] = await Promise.allSettled([append(store, "b"), append(store, "c"), fails]);
+    expect(failed?.status).toBe("rejected");
+    const events = await following;
+    expect(events.map(nameOf).toSorted().join("")).toBe("abc");
+    expect(events).toEqual(await store.ledger.read(0, 100));
   });
 
   test("many followers and concurrent writers: everybody sees the same order without gaps", async () => {

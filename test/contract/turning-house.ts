@@ -11,6 +11,7 @@ import type { Model, ModelCall, ModelRequest, ModelUsage } from "../../src/kerne
 import { type RunInput, readRunInput } from "../../src/records/sessions/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { ClaimedWork } from "../../src/store/work-queue.ts";
+import { KnownTurns } from "../../src/turns/known-turns.ts";
 import { quiet, turnParts } from "../turn-parts.ts";
 import { newId, TalkingHouse } from "./sessions-place.ts";
 
@@ -29,6 +30,8 @@ export class TurningHouse extends TalkingHouse {
   tools: readonly Tool[] = [];
   sources: TurnParts["sources"] | undefined;
   reached: TurnParts["reached"] = () => {};
+  /** What the node knows that takes the turns. */
+  past = new KnownTurns();
   /** Instead of what turns have otherwise. */
   parts: Partial<TurnParts> = {};
 
@@ -64,6 +67,7 @@ export class TurningHouse extends TalkingHouse {
     const parts = turnParts(this.store, newId, this.folder);
     const handler = takeTurn({
       ...parts,
+      past: this.past,
       agents: this.agents,
       approvals: this.approvals,
       running: this.running,

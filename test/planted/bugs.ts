@@ -159,6 +159,22 @@ export const BUGS: readonly PlantedBug[] = [
     filter: "PostgreSQL",
   },
   {
+    name: "followers of the ledger miss what another process has written",
+    file: "src/store/ledger-tail.ts",
+    from: " || event.seq !== this.#newest + 1",
+    to: "",
+    tests: ["test/contract/ledger.test.ts"],
+    filter: "SQLite",
+  },
+  {
+    name: "followers of the ledger are told what was taken back",
+    file: "src/store/sqlite/run-bodies.ts",
+    from: "topics: [], acts: [] };",
+    to: "topics: [], acts: tx.acts };",
+    tests: ["test/contract/ledger.test.ts"],
+    filter: "SQLite",
+  },
+  {
     name: "ROLLBACK in answer to COMMIT passes for success",
     file: POSTGRES,
     from: 'if (answer.command === "COMMIT") return;',

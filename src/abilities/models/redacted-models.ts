@@ -4,7 +4,7 @@ import type { Redaction } from "../../kernel/redact.ts";
 
 /** Every model, with no secret in what it is asked and none in what it answers: whatever calls a model calls it through this. */
 export function redactedModels(models: Models, redaction: Redaction): Models {
-  const clean = new CleanOffers(redaction);
+  const clean = new CleanParts(redaction);
   return {
     resolve: (names) => {
       const model = models.resolve(names);
@@ -19,7 +19,7 @@ async function* redacted(
   request: ModelRequest,
   signal: AbortSignal,
   redaction: Redaction,
-  clean: CleanOffers,
+  clean: CleanParts,
 ): AsyncGenerator<ModelChunk, void, void> {
   let ready: ModelChunk[] = [];
   const held = () => redaction.stream((text) => ready.push({ kind: "text", text }));
@@ -59,32 +59,41 @@ async function* redacted(
   yield* ready;
 }
 
-function redactedRequest(request: ModelRequest, redaction: Redaction, clean: CleanOffers): ModelRequest {
+function redactedRequest(request: ModelRequest, redaction: Redaction, clean: CleanParts): ModelRequest {
   const { messages, tools, ...told } = request;
-  const offers = tools === undefined ? {} : { tools: tools.map((tool) => clean.of(tool)) };
-  return { ...redaction.value(told), ...offers, messages: messages.map((message) => redactedMessage(message, redaction)) };
+  const offers = tools === undefined ? {} : { tools: tools.map((tool) => clean.offer(tool)) };
+  return { ...redaction.value(told), ...offers, messages: messages.map((message) => clean.message(message)) };
 }
 
-/** Servers of agents may have put a secret into their words. The same offers come with every request: each is looked through once. */
-class CleanOffers {
+/** The same offers come with every request, and most of what was said before: each is looked through once, until there are more secrets. */
+class CleanParts {
   readonly #redaction: Redaction;
-  #known = new WeakMap<ToolOffer, ToolOffer>();
+  #known = new WeakMap<object, object>();
   #secrets = 0;
 
   constructor(redaction: Redaction) {
     this.#redaction = redaction;
   }
 
-  of(offer: ToolOffer): ToolOffer {
+  /** Servers of agents may have put a secret into their words. */
+  offer(offer: ToolOffer): ToolOffer {
+    return this.#once(offer, (given) => this.#redaction.value({ ...given }));
+  }
+
+  message(message: ModelMessage): ModelMessage {
+    return this.#once(message, (given) => redactedMessage(given, this.#redaction));
+  }
+
+  #once<Part extends object>(part: Part, clean: (part: Part) => Part): Part {
     if (this.#secrets !== this.#redaction.changes) {
       this.#secrets = this.#redaction.changes;
       this.#known = new WeakMap();
     }
-    const known = this.#known.get(offer);
+    const known = this.#known.get(part) as Part | undefined;
     if (known) return known;
-    const clean = this.#redaction.value({ ...offer });
-    this.#known.set(offer, clean);
-    return clean;
+    const made = clean(part);
+    this.#known.set(part, made);
+    return made;
   }
 }
 

@@ -27,10 +27,12 @@ import { readTask, type StoredTask } from "../../records/tasks/task-rows.ts";
 import { isLimited } from "../../records/usage/budgets.ts";
 import { estimateOf } from "../../records/usage/estimate.ts";
 import type { Budget } from "../../records/usage/limits.ts";
+import { requestHashOf } from "../../turns/ask-model.ts";
 import { between } from "../../turns/between.ts";
 import type { CompactionParts } from "../../turns/compact.ts";
 import { roomOf } from "../../turns/estimate.ts";
 import { boundsOf, type History, historyOf, NO_HISTORY, newestHistory } from "../../turns/history.ts";
+import type { KnownTurns } from "../../turns/known-turns.ts";
 import { type ContextSources, openingOf, partsOf, type TurnFacts } from "../../turns/open-turn.ts";
 import type { Turn } from "../../turns/run-turn.ts";
 import { type Enclosure, type FileParts, fetchFiles } from "./fetch-files.ts";
@@ -41,6 +43,7 @@ export interface TurnParts extends Omit<CallParts, "policy">, TaskParts, ReplyPa
   readonly toolbox: Toolbox;
   readonly approvals: Approvals;
   readonly sources: ContextSources;
+  readonly past: KnownTurns;
   readonly live: Live;
   readonly running: RunningTurns;
   readonly reached: ReachedPoint;
@@ -137,6 +140,7 @@ export async function prepareTurn(parts: TurnParts, run: RunInput, revision: Rev
         callerTools: new Set((run.request?.tools ?? []).map(({ name }) => name)),
         emit,
         priceOf,
+        hashOf: (request) => requestHashOf(request, (message) => parts.past.written(message)),
         reserve,
         between: (steps) => between({ store, journal, run, caller, labels, emit, compaction, reached: parts.reached }, steps),
       };
@@ -166,12 +170,13 @@ async function contextOf(
     ? { history: await historyOf(read, run, stale), bounds: boundsOf(stale) }
     : isByItself(run)
       ? { history: NO_HISTORY, bounds: { after: 0 } }
-      : await newestHistory(read, run, summary, offers.length > 0, roomOf(model, run.request?.settings.maxOutputTokens));
+      : await newestHistory(parts.past, read, run, summary, offers.length > 0, roomOf(model, run.request?.settings.maxOutputTokens));
   const mail = stale?.recalled.filter(({ name }) => name === "mail") ?? [];
-  const carried = await labelsOfRuns(read, [...history.runs, ...(bounds.summary ? [bounds.summary.run] : [])]);
+  const summarised = bounds.summary ? await labelsOfRuns(read, [bounds.summary.run]) : [];
   const labels = [
     ...new Set([
-      ...carried,
+      ...history.turns.flatMap((turn) => turn.labels),
+      ...summarised,
       ...[...system, ...recalled].flatMap((part) => part.labels ?? []),
       ...(stale?.labels ?? []),
       ...(facts.task?.spec.labels ?? []),

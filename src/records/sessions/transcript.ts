@@ -11,7 +11,7 @@ export const TRANSCRIPT_DOCUMENTS = "transcript";
 /** What of an entry can be found: cutting a longer text into words would keep everybody waiting. */
 const INDEXED_CHARACTERS = 20_000;
 /** What is read of a conversation at once: a hundred messages may be a hundred megabytes. */
-const READ_BYTES = 2_000_000;
+export const READ_BYTES = 2_000_000;
 /** Entries that are read without adding up first how long they are: each of them is short then. */
 const FEW = 64;
 
@@ -111,6 +111,8 @@ export async function hasEntries(reads: Reads, sessionKey: string, epoch: number
  * since SQLite would take a range of positions through all epochs.
  */
 function inEpoch(epoch: number, after: number, upto: number): SqlFragment {
+  // Of what was said lately there is little, in whatever epoch.
+  if (after > 0) return sql`epoch = ${epoch} and position > ${after} and position <= ${upto}`;
   return sql`(epoch, position) > (cast(${epoch} as bigint), cast(${after} as bigint))
     and (epoch, position) <= (cast(${epoch} as bigint), cast(${upto} as bigint))`;
 }

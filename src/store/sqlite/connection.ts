@@ -96,7 +96,7 @@ export class Connection {
     refuseNul(values);
     let statement = this.#byTemplate.get(strings);
     if (!statement) {
-      statement = new Prepared(this.db.prepare(strings.join("?").replace(/\sreturning\s+\w+\s*$/, "")));
+      statement = this.#prepare(strings.join("?").replace(/\sreturning\s+\w+\s*$/, ""));
       this.#byTemplate.set(strings, statement);
     }
     return Number(statement.statement.run(...(values as BoundValue[])).lastInsertRowid);
@@ -132,10 +132,15 @@ export class Connection {
   #fixed(strings: TemplateStringsArray): Prepared {
     let statement = this.#byTemplate.get(strings);
     if (!statement) {
-      statement = new Prepared(this.db.prepare(strings.join("?")));
+      statement = this.#prepare(strings.join("?"));
       this.#byTemplate.set(strings, statement);
     }
     return statement;
+  }
+
+  /** SQLite makes its plan by the value of `limit ?`, and so anew whenever one is bound: every time. It does not look into an expression. */
+  #prepare(text: string): Prepared {
+    return new Prepared(this.db.prepare(text.replace(/\blimit \?/g, "limit +?")));
   }
 
   #dynamic(strings: TemplateStringsArray, values: readonly SqlValue[]): { statement: Prepared; bound: BoundValue[] } {
@@ -143,7 +148,7 @@ export class Connection {
     let statement = this.#byText.get(text);
     if (!statement) {
       if (this.#byText.size >= DYNAMIC_STATEMENTS) this.#byText.delete(this.#byText.keys().next().value as string);
-      statement = new Prepared(this.db.prepare(text));
+      statement = this.#prepare(text);
       this.#byText.set(text, statement);
     }
     return { statement, bound };

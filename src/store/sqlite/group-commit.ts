@@ -110,6 +110,7 @@ export class GroupCommit {
       if (outcome?.failed) reject(outcome.value);
       else resolve(outcome?.value);
       for (const topic of outcome?.topics ?? []) topics.add(topic);
+      for (const act of outcome?.acts ?? []) act();
     }
     if (topics.size > 0) this.#options.onCommit(topics);
   }

@@ -23,6 +23,7 @@ interface Outcome {
   readonly failed: boolean;
   readonly value: unknown;
   readonly topics: readonly WakeTopic[];
+  readonly acts: readonly (() => void)[];
 }
 
 /** Operations whose bodies are to run, and what is to be done after each of them. */
@@ -114,13 +115,13 @@ class BodyRunner {
   }
 
   #succeed(tx: SqliteTx, value: unknown): void {
-    if (tx.open) this.#end(tx, { failed: false, value, topics: tx.topics }, false);
+    if (tx.open) this.#end(tx, { failed: false, value, topics: tx.topics, acts: tx.acts }, false);
   }
 
   #fail(tx: SqliteTx, error: unknown): void {
     // It was left behind: what it answers now finds nobody.
     if (!tx.open) return;
-    const outcome = { failed: true, value: sqliteFailure(error, this.#surroundings.path), topics: [] };
+    const outcome = { failed: true, value: sqliteFailure(error, this.#surroundings.path), topics: [], acts: [] };
     if (this.#connection.db.isTransaction && !needsReopen(error)) {
       this.#end(tx, outcome, tx.wrote);
       return;

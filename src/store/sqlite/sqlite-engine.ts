@@ -41,6 +41,7 @@ const dialect: Dialect = {
 export class SqliteEngine implements Engine {
   readonly dialect = dialect;
   readonly wake = new Wake();
+  readonly clock: Clock;
   readonly reads: Reads;
   readonly #options: SqliteOptions;
   readonly #writer: GroupCommit;
@@ -53,6 +54,7 @@ export class SqliteEngine implements Engine {
 
   constructor(options: SqliteOptions) {
     this.#options = options;
+    this.clock = options.clock;
     inspectDatabase(options.path, options.clock);
     this.#writer = new GroupCommit({
       path: options.path,

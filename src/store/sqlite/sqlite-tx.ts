@@ -12,6 +12,7 @@ const CALLS_BEFORE_YIELD = 200;
 export class SqliteTx implements Tx {
   readonly label: string;
   readonly topics: WakeTopic[] = [];
+  readonly acts: (() => void)[] = [];
   wrote = false;
   #connection: Connection | undefined;
   #calls = 0;
@@ -55,6 +56,10 @@ export class SqliteTx implements Tx {
 
   hint(topic: WakeTopic): void {
     if (!this.topics.includes(topic)) this.topics.push(topic);
+  }
+
+  afterCommit(act: () => void): void {
+    this.acts.push(act);
   }
 
   #live(): Connection {
