@@ -5,9 +5,16 @@ import type { PartSource, TurnFacts } from "../open-turn.ts";
 /** Asking for them in a language costs more than everything else that a turn begins with. */
 const WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
+const DAY_MS = 86_400_000;
+
 /** The day, and where the conversation takes place. The hour is not told: with it, no provider could keep what comes after. */
 export function placeSource(clock: Clock): PartSource {
-  return async (facts) => ({ name: "place", text: `Today is ${dayOf(clock.now())} (UTC). ${whereOf(facts)}` });
+  let today = { number: Number.NaN, words: "" };
+  return async (facts) => {
+    const number = Math.floor(clock.now() / DAY_MS);
+    if (number !== today.number) today = { number, words: dayOf(number * DAY_MS) };
+    return { name: "place", text: `Today is ${today.words} (UTC). ${whereOf(facts)}` };
+  };
 }
 
 function dayOf(at: number): string {
