@@ -50,14 +50,17 @@ export class TurnJournal {
     this.#budgets = new Budgets(parts.store);
   }
 
-  /** An answer with calls in it. Whoever acts on it has this behind him. `also`: what is to be kept together with it. */
-  async response(step: number, response: Response, also?: (tx: Tx) => Promise<void>): Promise<void> {
+  /** An answer with calls in it. Whoever acts on it has this behind him. `lasts`: with others, where all of its calls are pure. */
+  async response(step: number, response: Response, lasts: Lasts): Promise<void> {
     this.#parts.reached("model.response.before");
-    await this.#owned("record answer", async (tx) => {
-      await this.responseIn(tx, step, response);
-      await also?.(tx);
-      await this.usageIn(tx, step, response);
-    });
+    await this.#owned(
+      "record answer",
+      async (tx) => {
+        await this.responseIn(tx, step, response);
+        await this.usageIn(tx, step, response);
+      },
+      lasts,
+    );
     this.#parts.reached("model.response.recorded");
   }
 

@@ -36,8 +36,8 @@ export type Isolation = "serializable" | "locked";
 
 /**
  * `at once` (default): whoever is told of it can rely on it after a power cut. `with others`: after a crash of the process, and after a
- * power cut as soon as anything that was committed later is. For what means nothing by itself, and may be done again: who has claimed
- * something, that a turn has begun, what a pure call has answered; whatever follows from it is written after it. On SQLite it saves an fsync, for
+ * power cut as soon as anything that was committed later is, or some moments have passed. For what means nothing by itself, and may be done again: who has claimed
+ * something, that a turn has begun, an answer of a model that only looks around, what a pure call has answered; whatever follows from it is written after it. On SQLite it saves an fsync, for
  * which everybody waits; PostgreSQL makes no difference.
  */
 export type Lasts = "at once" | "with others";

@@ -72,7 +72,8 @@ export class KnownTurns {
     let size = 0;
     for (const { messages } of turns)
       for (const message of messages) {
-        const written = canonicalJson(message);
+        // In one piece: a text that was put together holds on to all its pieces. JSON is well-formed, whatever was said.
+        const written = Buffer.from(canonicalJson(message)).toString();
         this.#written.set(message, written);
         size += written.length;
       }

@@ -5,6 +5,7 @@ import { Failure } from "../kernel/failure.ts";
 import type { Model, ModelCall, ModelPrice, ModelRequest } from "../kernel/model.ts";
 import type { CallRecord, CallResult } from "../records/journal/calls.ts";
 import type { Response, Step } from "../records/journal/steps.ts";
+import type { Lasts } from "../store/engine.ts";
 import { askModel, type Emit } from "./ask-model.ts";
 import { repetitionOf } from "./repetition.ts";
 import { askedRequest, type Opening } from "./request-of.ts";
@@ -64,7 +65,7 @@ export async function runTurn(turn: Turn): Promise<TurnEnd> {
     const step = (steps.at(-1)?.step ?? 0) + 1;
     const response = await ask(turn, steps, step);
     if (response.calls.length === 0) return { kind: "answered", text: response.text, steps, last: { step, response }, calls: [] };
-    await turn.journal.response(step, response);
+    await turn.journal.response(step, response, lastingOf(turn, response));
     steps = [...steps, { kind: "response", step, response, calls: [], labels: [], at: 0 }];
   }
 }
@@ -77,8 +78,14 @@ async function ask(turn: Turn, steps: readonly Step[], step: number): Promise<Re
   const response = await askModel(turn.model, paid, turn.priceOf, turn.emit, turn.signal, () => turn.hashOf(whole));
   if (!isLast || response.calls.length === 0) return response;
   // It has been paid for.
-  await turn.journal.response(step, response);
+  await turn.journal.response(step, response, "at once");
   throw new Failure("turn.too_many_steps", `the turn did not end within ${turn.maxSteps} steps`);
+}
+
+/** An answer that has gone with the power is asked for again: what only looks around may then have been done for another one. */
+function lastingOf({ calls, callerTools }: Turn, response: Response): Lasts {
+  const isPure = ({ tool }: ModelCall): boolean => !callerTools.has(tool) && calls.tools.get(tool)?.effect === "pure";
+  return response.calls.every(isPure) ? "with others" : "at once";
 }
 
 type Outcome = TurnEnd | { readonly kind: "goes on"; readonly calls: readonly CallRecord[] };

@@ -95,7 +95,7 @@ describe.each(PLACES)("calls of a turn, on %s", (_name, makePlace) => {
     expect(await readCalls(store.read, runId)).toMatchObject([{ state: "done" }]);
   });
 
-  test("what may be done again after a power cut waits for no disk; an answer, and a call that must not be made twice, do", async () => {
+  test("what may be done again after a power cut waits for no disk; a call that must not be made twice, and the answer that wants it, do", async () => {
     house.tools = [tool("web_fetch", "pure"), tool("file_write", "keyed"), tool("terminal", "unsafe")];
     const calls = [call("web_fetch"), call("file_write"), call("terminal")];
     house.play = (_request, count) => (count <= 3 ? { calls: calls.slice(count - 1, count) } : "so be it");
@@ -106,7 +106,7 @@ describe.each(PLACES)("calls of a turn, on %s", (_name, makePlace) => {
     const lasting = transact.mock.calls.map(([label, , , lasts = "at once"]) => `${label}: ${lasts}`);
     expect(lasting).toEqual([
       "begin turn: with others",
-      "record answer: at once",
+      "record answer: with others",
       "settle call: with others",
       "record answer: at once",
       "intend call: at once",

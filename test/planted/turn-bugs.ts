@@ -26,7 +26,7 @@ export const TURN_BUGS: readonly PlantedBug[] = [
   {
     name: "an answer is acted on before it is recorded",
     file: LOOP,
-    from: "await turn.journal.response(step, response);\n    steps =",
+    from: "await turn.journal.response(step, response, lastingOf(turn, response));\n    steps =",
     to: "steps =",
     tests: CHAOS,
     filter: "sqlite",
@@ -67,7 +67,7 @@ export const TURN_BUGS: readonly PlantedBug[] = [
     name: "an answer that ends a turn for having too many steps is not paid for",
     file: LOOP,
     from: `// It has been paid for.
-  await turn.journal.response(step, response);`,
+  await turn.journal.response(step, response, "at once");`,
     to: "",
     tests: CALLS,
     filter: "SQLite",
@@ -157,6 +157,21 @@ export const TURN_BUGS: readonly PlantedBug[] = [
     to: 'if (call.effect !== "pure") await this.#owned("settle call", (tx) => this.#settleIn(tx, call, end, ms), "with others");',
     tests: ["test/contract/calls-of-turns.test.ts"],
     filter: "power cut",
+  },
+  {
+    name: "an answer that wants something done waits for no disk",
+    file: "src/turns/run-turn.ts",
+    from: "return response.calls.every(isPure) ?",
+    to: "return response.calls.length > 0 ?",
+    tests: ["test/contract/calls-of-turns.test.ts"],
+    filter: "power cut",
+  },
+  {
+    name: "what nobody waited for is put on the disk by nobody",
+    file: "src/store/sqlite/late-sync.ts",
+    from: "this.#sync().catch(() => {});",
+    to: "",
+    tests: ["src/store/sqlite/lasting.test.ts"],
   },
   {
     name: "a turn is committed without the record of a call that it did not wait for",

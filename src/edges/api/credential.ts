@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 import { type Caller, OPERATOR } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 
@@ -32,5 +32,5 @@ export function operatorOr(operatorToken: string, others: Authenticate): Authent
 }
 
 function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
+  return hash("sha256", text, "buffer");
 }

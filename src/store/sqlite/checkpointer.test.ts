@@ -7,6 +7,7 @@ import { noCrashPoints } from "../../kernel/crash-points.ts";
 import { TransactionContext } from "../open-transaction.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { GroupCommit } from "./group-commit.ts";
+import { LateSync } from "./late-sync.ts";
 import { openWriter } from "./open-database.ts";
 
 test("the log is moved into the file while the writer is open, and the writer leaves none behind", async () => {
@@ -20,6 +21,7 @@ test("the log is moved into the file while the writer is open, and the writer le
     reached: noCrashPoints,
     context: new TransactionContext(),
     onCommit: () => {},
+    late: new LateSync(async () => {}),
     checkpointer: new Checkpointer(path),
   });
   const write = () => writer.transact("write", (tx) => tx.run`insert into t (body) values (${"x".repeat(2_000)})`);

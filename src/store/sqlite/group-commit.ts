@@ -6,6 +6,7 @@ import type { TransactionContext } from "../open-transaction.ts";
 import type { WakeTopic } from "../wake.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
+import type { LateSync } from "./late-sync.ts";
 import { type Operation, runBodies } from "./run-bodies.ts";
 import { isBusy, needsReopen, sqliteFailure } from "./sqlite-errors.ts";
 
@@ -23,6 +24,8 @@ export interface GroupCommitOptions {
   readonly onCommit: (topics: ReadonlySet<WakeTopic>) => void;
   /** Who moves the log into the file; absent: the writer itself. */
   readonly checkpointer?: Checkpointer;
+  /** Who puts on the disk what nobody has waited for. */
+  readonly late: LateSync;
 }
 
 /**
@@ -63,6 +66,7 @@ export class GroupCommit {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#draining;
+    this.#options.late.close();
     await this.#options.checkpointer?.close();
     this.#connection?.close();
     this.#connection = undefined;
@@ -99,6 +103,7 @@ export class GroupCommit {
       return;
     }
     this.#options.reached("store.commit.after");
+    this.#options.late.committed(lasts === "at once");
     this.#acknowledge(taken);
     this.#options.checkpointer?.committed();
   }

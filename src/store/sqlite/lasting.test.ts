@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { systemClock } from "../../kernel/clock.ts";
 import { noCrashPoints } from "../../kernel/crash-points.ts";
 import type { Lasts, Tx } from "../engine.ts";
 import { TransactionContext } from "../open-transaction.ts";
 import { GroupCommit } from "./group-commit.ts";
+import { LateSync, syncFile } from "./late-sync.ts";
 import { openWriter } from "./open-database.ts";
 
 const NORMAL = 1;
@@ -34,6 +35,7 @@ async function commitsOf(work: (write: Write) => Promise<unknown>) {
     reached: noCrashPoints,
     context: new TransactionContext(),
     onCommit: () => {},
+    late: new LateSync(async () => {}),
   });
   const write: Write = (name, lasts, meanwhile) =>
     writer.transact(
@@ -84,4 +86,47 @@ test("what must last and comes while others are being written waits for a commit
     { synced: NORMAL, bodies: ["claim"] },
     { synced: FULL, bodies: ["a"] },
   ]);
+});
+
+test("what nobody waited for is on the disk soon, once; where others come in time, by their fsync alone", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  try {
+    let synced = 0;
+    const late = new LateSync(async () => {
+      synced++;
+    });
+    late.committed(false);
+    vi.advanceTimersByTime(40);
+    late.committed(false);
+    expect(synced).toBe(0);
+    vi.advanceTimersByTime(20);
+    expect(synced).toBe(1);
+    vi.advanceTimersByTime(1_000);
+    expect(synced).toBe(1);
+    for (let turn = 0; turn < 100; turn++) {
+      late.committed(false);
+      vi.advanceTimersByTime(30);
+      late.committed(true);
+    }
+    vi.advanceTimersByTime(1_000);
+    expect(synced).toBe(1);
+    late.committed(false);
+    vi.advanceTimersByTime(60);
+    expect(synced).toBe(2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("the file of the log can be synced while it is written, and one that is not there tells", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "guildhall-lasting-"));
+  const connection = openWriter(join(folder, "state.db"), systemClock);
+  try {
+    connection.db.exec("create table t (name text)");
+    await syncFile(join(folder, "state.db-wal"));
+    await expect(syncFile(join(folder, "nowhere"))).rejects.toMatchObject({ code: "ENOENT" });
+  } finally {
+    connection.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
 });

@@ -9,6 +9,7 @@ import { Wake } from "../wake.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { Connection } from "./connection.ts";
 import { GroupCommit } from "./group-commit.ts";
+import { LateSync, syncFile } from "./late-sync.ts";
 import { inspectDatabase, openWriter } from "./open-database.ts";
 import { isBusy, sqliteFailure } from "./sqlite-errors.ts";
 import { isSelect } from "./sqlite-tx.ts";
@@ -65,6 +66,7 @@ export class SqliteEngine implements Engine {
         for (const topic of topics) this.wake.hint(topic);
       },
       checkpointer: new Checkpointer(options.path),
+      late: new LateSync(() => syncFile(`${options.path}-wal`)),
     });
     chmodSync(options.path, 0o600);
     this.reads = {
