@@ -1,4 +1,5 @@
 import type { ReachedPoint } from "../kernel/crash-points.ts";
+import { Failure } from "../kernel/failure.ts";
 import type { Label } from "../kernel/label.ts";
 import type { Approvals, Consumed } from "../records/access/approvals.ts";
 import { type CallResult, endCall, type NewCall, noteCall, noteWaitingCall } from "../records/journal/calls.ts";
@@ -39,7 +40,7 @@ export class TurnJournal {
   readonly #run: RunInput;
   readonly #causedBy: number;
   readonly #budgets: Budgets;
-  /** Calls whose record nobody waits for, while it is not made; with what went wrong. */
+  /** Calls whose record nobody waits for, while it is being made or could not be; with what is wrong. */
   readonly #owed = new Map<NewCall, unknown>();
 
   constructor(parts: JournalParts, claim: Claim, run: RunInput, causedBy: number) {
@@ -84,6 +85,7 @@ export class TurnJournal {
     const reserved = await store.transact(
       "reserve budget",
       async (tx) => {
+        this.refuseGaps();
         await store.queue.guard(tx, this.#claim);
         const made = await this.#budgets.reserveIn(tx, { ...call, run: this.#run.id, agent: this.#run.agent, step });
         if ("refused" in made) await this.#tell(tx, "budget.refused", { step, ...made.refused.details, message: made.refused.message });
@@ -146,7 +148,7 @@ export class TurnJournal {
     const settled = store.transact(
       "settle call",
       async (tx) => {
-        this.#owed.set(call, undefined);
+        this.#owed.set(call, new Failure("store.unavailable", `what came of a call of ${call.tool} could not be written in time`));
         try {
           await store.queue.progressed(tx, this.#claim);
           await this.#settleIn(tx, call, end, ms);

@@ -21,8 +21,10 @@ export class LedgerTail {
   /** Everything after `#from`, up to `#newest`, is in `#recent`; -1: nothing was read yet. */
   #from = 0;
   #newest = -1;
-  /** The last look found all that there was. */
+  /** The last look found all that there was, and what came since was taken. */
   #isCaughtUp = true;
+  /** Something was committed here while somebody was reading. */
+  #missed = false;
   #refresh: Promise<void> | undefined;
 
   constructor(engine: Engine, ledger: Ledger) {
@@ -82,9 +84,12 @@ export class LedgerTail {
   #extend(): Promise<void> {
     this.#refresh ??= (async () => {
       try {
+        this.#missed = false;
         const events = await this.#ledger.read(this.#newest, PAGE);
-        this.#isCaughtUp = events.length < PAGE;
-        this.#forgetSurplus();
+        this.#isCaughtUp = events.length < PAGE && !this.#missed;
+        // Before the new ones come, which all who wait have not seen; and not one by one: each time the rest moves up.
+        const surplus = this.#recent.length - REMEMBERED;
+        if (surplus >= SURPLUS) this.#from = this.#recent.splice(0, surplus).at(-1)?.seq ?? this.#from;
         this.#recent.push(...events);
         this.#newest = this.#recent.at(-1)?.seq ?? this.#newest;
       } finally {
@@ -94,18 +99,16 @@ export class LedgerTail {
     return this.#refresh;
   }
 
-  /** What was committed here just now needs not be read again, where it is the next one, and nobody is reading it. */
+  /** What was committed here just now needs not be read again, where it is the next one, nobody is reading it, and there is room until somebody reads. */
   #take(event: LedgerEvent): void {
-    if (this.#refresh || this.#newest < 0 || event.seq !== this.#newest + 1) return;
-    this.#forgetSurplus();
+    if (this.#newest < 0) return;
+    if (this.#refresh || event.seq !== this.#newest + 1 || this.#recent.length >= REMEMBERED + SURPLUS) {
+      this.#isCaughtUp = false;
+      this.#missed = true;
+      return;
+    }
     this.#recent.push(event);
     this.#newest = event.seq;
-  }
-
-  /** Before new ones come, which all who wait have not seen; and not one by one: each time the rest moves up. */
-  #forgetSurplus(): void {
-    const surplus = this.#recent.length - REMEMBERED;
-    if (surplus > SURPLUS) this.#from = this.#recent.splice(0, surplus).at(-1)?.seq ?? this.#from;
   }
 }
 

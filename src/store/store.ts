@@ -71,7 +71,7 @@ export class Store {
     return this.#engine.wake;
   }
 
-  /** Transactions are made in the order in which they were asked for, and one that is lost takes those after it along. */
+  /** Transactions are made in the order in which they were asked for; a power cut that takes one takes those after it too. */
   get keepsOrder(): boolean {
     return this.kind === "sqlite";
   }

@@ -5,9 +5,11 @@ import { READ_BYTES } from "../records/sessions/transcript.ts";
 import type { Reads } from "../store/engine.ts";
 import { JOURNAL_BYTES, type PastPart, type PastTurn, type PastTurns, READ_ENTRIES, readPastTurns } from "./past-turns.ts";
 
-/** Characters that are kept, of all conversations together and of one. */
+/** What is kept in characters, of all conversations together and of one; each conversation and each message counts as some more. */
 const KEPT_CHARACTERS = 8_000_000;
 const KEPT_OF_ONE = 500_000;
+const PER_CONVERSATION = 1_000;
+const PER_MESSAGE = 200;
 /** No character takes more in UTF-8. */
 const BYTES_AT_MOST = 3;
 
@@ -23,7 +25,7 @@ interface Known {
  * do not change, and none is ever put before another.
  */
 export class KnownTurns {
-  /** By session; those first that were kept first. */
+  /** By session; those first that were not asked for longest. */
   readonly #known = new Map<string, Known>();
   readonly #written = new WeakMap<ModelMessage, string>();
   #size = 0;
@@ -40,7 +42,7 @@ export class KnownTurns {
       if (past) return this.#keep(run.sessionKey, { mark, past, size: known.size + this.#write(since.turns) });
     }
     const past = await readPastTurns(reads, run, { ...part, upto });
-    return this.#keep(run.sessionKey, { mark, past, size: this.#write(past.turns) });
+    return this.#keep(run.sessionKey, { mark, past, size: PER_CONVERSATION + this.#write(past.turns) });
   }
 
   /** One of their messages as canonical JSON, which goes into the hash of every request. */
@@ -54,7 +56,8 @@ export class KnownTurns {
       this.#forget(sessionKey);
       return past;
     }
-    this.#size += size - (this.#known.get(sessionKey)?.size ?? 0);
+    this.#forget(sessionKey);
+    this.#size += size;
     this.#known.set(sessionKey, known);
     for (const oldest of this.#known.keys()) {
       if (this.#size <= KEPT_CHARACTERS) break;
@@ -75,7 +78,7 @@ export class KnownTurns {
         // In one piece: a text that was put together holds on to all its pieces. JSON is well-formed, whatever was said.
         const written = Buffer.from(canonicalJson(message)).toString();
         this.#written.set(message, written);
-        size += written.length;
+        size += written.length + PER_MESSAGE;
       }
     return size;
   }

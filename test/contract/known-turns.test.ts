@@ -106,7 +106,7 @@ describe.each(PLACES)("what a node knows of past turns, on %s", (_name, makePlac
     expect(await exact(runId)).toBe(true);
   });
 
-  test("is bounded: what was known longest is read again", async () => {
+  test("is bounded: what was not asked for longest is read again", async () => {
     house.play = () => "yes";
     const known = new KnownTurns();
     const inputs: RunInput[] = [];

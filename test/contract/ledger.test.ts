@@ -130,6 +130,19 @@ describe.each(PLACES)("the ledger on %s", (_name, makePlace) => {
     await other.close();
   });
 
+  test("however much comes at once, what all who follow have not seen is read once for all of them", async () => {
+    await append(store, "first");
+    const following = Array.from({ length: 50 }, () => take(store, 0, 1_001));
+    await sleep(50);
+    const all = vi.spyOn(store.read, "all");
+    const names = Array.from({ length: 1_000 }, (_, index) => `${index}`);
+    await append(store, ...names);
+    for (const events of await Promise.all(following)) expect(events.map(nameOf)).toEqual(["first", ...names]);
+    const reads = all.mock.calls.filter(([strings]) => strings.join("").includes("from ledger")).length;
+    all.mockRestore();
+    expect(reads).toBeLessThan(10);
+  });
+
   test("what was taken back is told to nobody, and what it was to be told under comes to another", async () => {
     const following = take(store, 0, 3);
     await append(store, "a");

@@ -161,8 +161,16 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "followers of the ledger miss what another process has written",
     file: "src/store/ledger-tail.ts",
-    from: " || event.seq !== this.#newest + 1",
-    to: "",
+    from: " || event.seq !== this.#newest + 1 ||",
+    to: " ||",
+    tests: ["test/contract/ledger.test.ts"],
+    filter: "SQLite",
+  },
+  {
+    name: "each follower of the ledger reads for itself when much comes at once",
+    file: "src/store/ledger-tail.ts",
+    from: "    this.#recent.push(event);\n",
+    to: "    if (this.#recent.push(event) > REMEMBERED) this.#from = (this.#recent.shift() as LedgerEvent).seq;\n",
     tests: ["test/contract/ledger.test.ts"],
     filter: "SQLite",
   },

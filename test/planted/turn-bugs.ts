@@ -167,9 +167,16 @@ export const TURN_BUGS: readonly PlantedBug[] = [
     filter: "power cut",
   },
   {
+    name: "a commit that wrote nothing passes for an fsync",
+    file: "src/store/sqlite/group-commit.ts",
+    from: "wrote = connection.changes !== before;",
+    to: "wrote = connection.changes >= before;",
+    tests: ["src/store/sqlite/lasting.test.ts"],
+  },
+  {
     name: "what nobody waited for is put on the disk by nobody",
     file: "src/store/sqlite/late-sync.ts",
-    from: "this.#sync().catch(() => {});",
+    from: "await this.#sync().catch(() => {});",
     to: "",
     tests: ["src/store/sqlite/lasting.test.ts"],
   },

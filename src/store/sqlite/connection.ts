@@ -51,6 +51,7 @@ export class Connection {
   readonly #byTemplate = new Map<TemplateStringsArray, Prepared>();
   readonly #controls = new Map<string, StatementSync>();
   readonly #byText = new Map<string, Prepared>();
+  #changes: Prepared | undefined;
   /** As a writer is opened. */
   #lasts: Lasts = "at once";
 
@@ -112,6 +113,12 @@ export class Connection {
     this.#lasts = lasts;
   }
 
+  /** A number that is another one as soon as a row was written. */
+  get changes(): number {
+    this.#changes ??= new Prepared(this.db.prepare("select total_changes() as made"));
+    return this.#changes.get<{ made: number }>([])?.made as number;
+  }
+
   /** BEGIN, COMMIT and the like: prepared once, as they run for every operation. */
   control(text: string): void {
     let statement = this.#controls.get(text);
@@ -124,6 +131,7 @@ export class Connection {
 
   close(): void {
     this.#controls.clear();
+    this.#changes = undefined;
     this.#byTemplate.clear();
     this.#byText.clear();
     if (this.db.isOpen) this.db.close();

@@ -66,7 +66,7 @@ export class GroupCommit {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#draining;
-    this.#options.late.close();
+    await this.#options.late.close();
     await this.#options.checkpointer?.close();
     this.#connection?.close();
     this.#connection = undefined;
@@ -85,16 +85,19 @@ export class GroupCommit {
   async #batch(): Promise<void> {
     const taken: Operation[] = [];
     let committing = false;
+    let wrote = false;
     // Only among themselves: whoever is told that his write lasts must not have been told by a commit without an fsync.
     const lasts = this.#waiting.every((operation) => operation.lasts === "with others") ? "with others" : "at once";
     try {
       let connection = await this.#begin(lasts);
+      const before = connection.changes;
       this.#options.reached("store.batch.begun");
       if ((await this.#runTogether(connection, taken, lasts)) === "spoiled") {
         connection.control("ROLLBACK");
         connection = await this.#begin(lasts);
         await this.#runAlone(connection, taken);
       }
+      wrote = connection.changes !== before;
       this.#options.reached("store.commit.before");
       committing = true;
       connection.control("COMMIT");
@@ -103,7 +106,8 @@ export class GroupCommit {
       return;
     }
     this.#options.reached("store.commit.after");
-    this.#options.late.committed(lasts === "at once");
+    // Where nothing was written, nothing was synced either.
+    if (wrote) this.#options.late.committed(lasts === "at once");
     this.#acknowledge(taken);
     this.#options.checkpointer?.committed();
   }
@@ -115,8 +119,8 @@ export class GroupCommit {
       if (outcome?.failed) reject(outcome.value);
       else resolve(outcome?.value);
       for (const topic of outcome?.topics ?? []) topics.add(topic);
-      for (const act of outcome?.acts ?? []) act();
     }
+    for (const { outcome } of taken) for (const act of outcome?.acts ?? []) act();
     if (topics.size > 0) this.#options.onCommit(topics);
   }
 

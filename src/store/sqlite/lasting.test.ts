@@ -16,7 +16,7 @@ const FULL = 2;
 type Write = (name: string, lasts?: Lasts, meanwhile?: () => void) => Promise<unknown>;
 
 /** Which bodies each commit made last, and how it was synced. */
-async function commitsOf(work: (write: Write) => Promise<unknown>) {
+async function commitsOf(work: (write: Write, look: (lasts: Lasts) => Promise<unknown>) => Promise<unknown>, told: boolean[] = []) {
   const folder = mkdtempSync(join(tmpdir(), "guildhall-lasting-"));
   const connection = openWriter(join(folder, "state.db"), systemClock);
   connection.db.exec("create table t (name text)");
@@ -35,7 +35,7 @@ async function commitsOf(work: (write: Write) => Promise<unknown>) {
     reached: noCrashPoints,
     context: new TransactionContext(),
     onCommit: () => {},
-    late: new LateSync(async () => {}),
+    late: Object.assign(new LateSync(async () => {}), { committed: (synced: boolean) => told.push(synced) }),
   });
   const write: Write = (name, lasts, meanwhile) =>
     writer.transact(
@@ -48,7 +48,7 @@ async function commitsOf(work: (write: Write) => Promise<unknown>) {
       lasts,
     );
   try {
-    await work(write);
+    await work(write, (lasts) => writer.transact("look", (tx) => tx.run`update t set name = 'x' where name = 'nobody'`, lasts));
     return commits;
   } finally {
     await writer.close();
@@ -88,6 +88,40 @@ test("what must last and comes while others are being written waits for a commit
   ]);
 });
 
+test("a commit that wrote nothing has synced nothing, and leaves nothing to be synced", async () => {
+  const told: boolean[] = [];
+  await commitsOf(async (write, look) => {
+    await write("claim", "with others");
+    await look("at once");
+    await look("with others");
+    await write("a");
+  }, told);
+  expect(told).toEqual([false, true]);
+});
+
+test("a slow disk is asked once at a time, and once more for what came meanwhile", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  try {
+    const running: (() => void)[] = [];
+    const late = new LateSync(() => new Promise<void>((resolve) => void running.push(resolve)));
+    for (let commit = 0; commit < 100; commit++) {
+      late.committed(false);
+      vi.advanceTimersByTime(30);
+    }
+    expect(running).toHaveLength(1);
+    running[0]?.();
+    await vi.advanceTimersByTimeAsync(60);
+    expect(running).toHaveLength(2);
+    const closed = late.close();
+    running[1]?.();
+    await closed;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(running).toHaveLength(2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test("what nobody waited for is on the disk soon, once; where others come in time, by their fsync alone", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   try {
@@ -99,9 +133,9 @@ test("what nobody waited for is on the disk soon, once; where others come in tim
     vi.advanceTimersByTime(40);
     late.committed(false);
     expect(synced).toBe(0);
-    vi.advanceTimersByTime(20);
+    await vi.advanceTimersByTimeAsync(20);
     expect(synced).toBe(1);
-    vi.advanceTimersByTime(1_000);
+    await vi.advanceTimersByTimeAsync(1_000);
     expect(synced).toBe(1);
     for (let turn = 0; turn < 100; turn++) {
       late.committed(false);

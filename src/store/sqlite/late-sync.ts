@@ -11,39 +11,46 @@ export class LateSync {
   readonly #sync: () => Promise<void>;
   #since: number | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #syncing: Promise<void> | undefined;
 
   constructor(sync: () => Promise<void>) {
     this.#sync = sync;
   }
 
-  /** After every commit. */
+  /** After every commit that wrote something. */
   committed(synced: boolean): void {
-    if (synced) this.#since = undefined;
-    else {
-      this.#since ??= performance.now();
-      this.#timer ??= this.#in(LATE_MS);
-    }
-  }
-
-  close(): void {
-    clearTimeout(this.#timer);
-  }
-
-  #in(ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.#look(), ms).unref();
-  }
-
-  #look(): void {
-    this.#timer = undefined;
-    if (this.#since === undefined) return;
-    const left = this.#since + LATE_MS - performance.now();
-    if (left > 0) {
-      this.#timer = this.#in(left);
+    if (synced) {
+      this.#since = undefined;
       return;
     }
+    this.#since ??= performance.now();
+    this.#look();
+  }
+
+  async close(): Promise<void> {
+    this.#since = undefined;
+    clearTimeout(this.#timer);
+    await this.#syncing;
+  }
+
+  /** One at a time: a slow disk is not made quicker by more of them. */
+  #look(): void {
+    if (this.#since === undefined || this.#timer || this.#syncing) return;
+    const left = Math.max(0, this.#since + LATE_MS - performance.now());
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      if (this.#since === undefined) return;
+      if (performance.now() - this.#since >= LATE_MS) this.#syncing = this.#run();
+      else this.#look();
+    }, left).unref();
+  }
+
+  async #run(): Promise<void> {
     this.#since = undefined;
     // Whatever is wrong with the disk the writer hears of by itself, with its next fsync.
-    this.#sync().catch(() => {});
+    await this.#sync().catch(() => {});
+    this.#syncing = undefined;
+    this.#look();
   }
 }
 
