@@ -57,6 +57,11 @@ export class Search {
 
   async put(tx: Tx, document: SearchDocument): Promise<void> {
     await this.remove(tx, document.collection, document.id);
+    await this.add(tx, document);
+  }
+
+  /** One that is not there yet. */
+  async add(tx: Tx, document: SearchDocument): Promise<void> {
     const { collection, id } = document;
     const text = document.text.replaceAll("\0", " ");
     const terms = indexedTerms(text);
@@ -67,9 +72,9 @@ export class Search {
       return;
     }
     const joined = terms.join(" ");
-    const row = await tx.get<{ doc: number }>`insert into documents (collection, id, scope, body, terms, at)
+    const doc = await tx.insert`insert into documents (collection, id, scope, body, terms, at)
       values (${collection}, ${id}, ${scope}, ${text}, ${joined}, now_ms()) returning doc`;
-    await tx.run`insert into document_terms (rowid, terms) values (${row?.doc as number}, ${joined})`;
+    await tx.run`insert into document_terms (rowid, terms) values (${doc}, ${joined})`;
   }
 
   async remove(tx: Tx, collection: string, id: string): Promise<boolean> {

@@ -153,7 +153,7 @@ export async function appendTranscript(
 }
 
 export function indexEntry(tx: Tx, search: Search, agent: string, sessionKey: string, position: number, text: string): Promise<void> {
-  return search.put(tx, {
+  return search.add(tx, {
     collection: TRANSCRIPT_DOCUMENTS,
     id: `${position}@${sessionKey}`,
     scope: scopeOf(agent, sessionKey),
