@@ -36,6 +36,7 @@ const DEATHS_PER_ROUND = 8;
 const DEATHS_PER_GENERATION = 2;
 const WATCHED_MS = 15_000;
 const WORKED_MS = 10_000;
+const EVERY_KIND: readonly Told["kind"][] = ["pair", "taken", "acked", "saw", "repeated"];
 const POINTS: readonly CrashPoint[] = [
   "store.commit.before",
   "store.commit.after",
@@ -74,6 +75,17 @@ export async function apiChaos(options: ApiChaosOptions): Promise<ApiChaosReport
   return { database: options.database, seed: options.seed, deaths, counts, problems };
 }
 
+/** What is rare must not be missing from a short run by chance alone. */
+function everyKindSeen(told: readonly Told[]): boolean {
+  const seen = new Set<Told["kind"]>();
+  for (const each of told) {
+    const counts =
+      each.kind === "taken" ? each.fresh : each.kind === "acked" ? each.outcome === "done" : each.kind !== "saw" || each.state !== "open";
+    if (counts) seen.add(each.kind);
+  }
+  return EVERY_KIND.every((kind) => seen.has(kind));
+}
+
 class Round {
   readonly #random: Random;
   readonly #count: number;
@@ -110,6 +122,7 @@ class Round {
         for (const client of this.#clients) client.say(`generation ${death / DEATHS_PER_GENERATION}`);
     }
     for (const seat of this.#seats) if (seat.crash) await this.#revive(seat);
+    await this.#until(() => everyKindSeen(this.#told));
     for (const client of this.#clients) client.say("drain");
     const ends = await Promise.all(this.#clients.map((client) => client.ended));
     await sayLast(operator);
@@ -162,8 +175,12 @@ class Round {
   /** When the clients have done so much more, so that a slow machine has no emptier histories than a quick one. */
   async #worked(amount: number): Promise<void> {
     const goal = this.#told.length + amount;
-    const until = performance.now() + WORKED_MS;
-    while (this.#told.length < goal && performance.now() < until) await sleep(10);
+    await this.#until(() => this.#told.length >= goal);
+  }
+
+  async #until(reached: () => boolean): Promise<void> {
+    const latest = performance.now() + WORKED_MS;
+    while (!reached() && performance.now() < latest) await sleep(10);
   }
 
   async #revive(seat: DaemonSeat): Promise<void> {
