@@ -54,6 +54,14 @@ export interface Dialect {
   lockMigrations(tx: Tx): Promise<void>;
 }
 
+export interface NewIndex {
+  readonly name: string;
+  /** `create index …` or `create unique index …`. */
+  readonly statement: string;
+  /** Asked when it is our turn: another node may have made it. */
+  isDone(): Promise<boolean>;
+}
+
 /** What a database must be able to do; everything else in this room is written once, on top of it. */
 export interface Engine {
   readonly dialect: Dialect;
@@ -64,6 +72,8 @@ export interface Engine {
   transact<T>(label: string, body: (tx: Tx) => Promise<T>, isolation?: Isolation, lasts?: Lasts): Promise<T>;
   /** A body of exactly one statement, which is a transaction by itself: on PostgreSQL it saves two of three round trips. */
   single<T>(label: string, body: (tx: Tx) => Promise<T>, lasts?: Lasts): Promise<T>;
+  /** Makes an index while others go on writing, for as long as it takes. Absent: it is made in a transaction, as everything else. */
+  makeIndex?(index: NewIndex): Promise<void>;
   /** Several reads of one moment. */
   snapshot<T>(body: (reads: Reads) => Promise<T>): Promise<T>;
   /** Wakes whoever waits for this topic on other nodes. */

@@ -1,9 +1,10 @@
 import type { Engine, Reads, Tx } from "./engine.ts";
+import { type FoundRow, onPostgres } from "./marked-on-postgres.ts";
 import { markTerm } from "./search-marks.ts";
-import { operatorQuery, plainQuery, type SearchNode, toFts5, toTsquery } from "./search-query.ts";
+import { operatorQuery, plainQuery, type SearchNode, toFts5 } from "./search-query.ts";
 import { snippetOf } from "./search-snippet.ts";
 import { indexedTerms } from "./search-terms.ts";
-import { list, type SqlFragment, sql } from "./sql.ts";
+import { list, sql } from "./sql.ts";
 import { tsvectorOf } from "./tsvector.ts";
 import { type Leaf, leavesOf, weigh } from "./weigh.ts";
 
@@ -28,8 +29,6 @@ export interface MarkedRequest {
  * a word that a third of a million texts have took SQLite 150 ms (bm25 counts each of them), and PostgreSQL more.
  */
 const WEIGHED = 200;
-/** Among so many PostgreSQL looks first. */
-const NEWEST = 2_000;
 /** By so many letters SQLite finds beginnings of words in its index; of longer ones it collects all that have them first (migration 019). */
 const INDEXED_LETTERS = 4;
 /** Among so many that have the first letters those are looked for that have the whole beginning. */
@@ -51,13 +50,6 @@ interface CandidateRow {
   readonly id: string;
   readonly at: number;
   readonly terms: string;
-}
-
-interface FoundRow {
-  readonly doc: number;
-  readonly id: string;
-  readonly at: number;
-  readonly score: number;
 }
 
 /**
@@ -107,7 +99,8 @@ export class MarkedDocuments {
     if (!words || marked.some((marks) => marks.length === 0)) return [];
     const leaves = leavesOf(words);
     const node: SearchNode = marked.length === 0 ? words : { is: "and", parts: [words, ...marked.map(anyOf)] };
-    const found = dialect.name === "postgres" ? await onPostgres(reads, node, words, limit) : await onSqlite(reads, node, leaves, limit);
+    const found =
+      dialect.name === "postgres" ? await onPostgres(reads, node, words, WEIGHED, limit) : await onSqlite(reads, node, leaves, limit);
     if (found.length === 0) return [];
     const bodies = await reads.all<{ doc: number; body: string }>`select doc, substr(body, 1, ${SHOWN_CHARACTERS}) as body
       from marked_documents where doc in ${list(found.map(({ doc }) => doc))}`;
@@ -156,29 +149,6 @@ function shortened(node: SearchNode, beginnings: string[]): SearchNode {
   if (letters.length <= INDEXED_LETTERS) return node;
   beginnings.push(letters.join(""));
   return { is: "prefix", term: letters.slice(0, INDEXED_LETTERS).join("") };
-}
-
-/**
- * What very many have is found among the newest at once. PostgreSQL would collect all of them first wherever it cannot tell how many there are, as of
- * phrases and prefixes: 170 ms among 100,000. `offset 0` keeps it from doing so. Of plain words and of marks it can tell.
- */
-async function onPostgres(reads: Reads, node: SearchNode, words: SearchNode, limit: number): Promise<FoundRow[]> {
-  const query = toTsquery(node);
-  const all = sql`(select doc from marked_documents where terms @@ cast(${query} as tsquery) order by doc desc limit ${WEIGHED})`;
-  if (node !== words || isPlain(words)) return weighed(reads, words, all, limit);
-  const newest = await reads.all<{ doc: number }>`select doc from
-    (select doc, terms from (select doc, terms from marked_documents order by doc desc limit ${NEWEST}) as last order by doc desc offset 0) as seen
-    where terms @@ cast(${query} as tsquery) order by doc desc limit ${WEIGHED}`;
-  return weighed(reads, words, newest.length === WEIGHED ? list(newest.map(({ doc }) => doc)) : all, limit);
-}
-
-function isPlain(node: SearchNode): boolean {
-  return node.is === "phrase" ? node.terms.length === 1 : node.is === "and" && node.parts.every(isPlain);
-}
-
-function weighed(reads: Reads, words: SearchNode, docs: SqlFragment, limit: number): Promise<FoundRow[]> {
-  return reads.all<FoundRow>`select doc, id, at, ts_rank_cd(terms, cast(${toTsquery(words)} as tsquery), 1) as score from marked_documents
-    where doc in ${docs} order by score desc, doc desc limit ${limit}`;
 }
 
 function wantedBy(leaves: readonly Leaf[]): (term: string) => boolean {

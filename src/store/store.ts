@@ -26,7 +26,7 @@ export interface StoreOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly reached?: ReachedPoint;
-  /** Is told of a database that a newer program has used. */
+  /** Is told of a database that a newer program has used, and of an index that takes its time. */
   readonly log?: Log;
 }
 
@@ -134,7 +134,7 @@ export async function openStore(location: StoreLocation, options: StoreOptions =
   const engine = await openEngine(location, options);
   const reached = options.reached ?? noCrashPoints;
   try {
-    const schema = await migrate(engine, reached);
+    const schema = await migrate(engine, reached, MIGRATIONS, options.log);
     const ours = MIGRATIONS.at(-1)?.version ?? 0;
     if (schema > ours)
       options.log?.warn("a newer program has added to this database; this one works beside it until it is upgraded too", { schema, ours });

@@ -216,4 +216,57 @@ describe.each(PLACES)("migrations on %s", (_name, makePlace) => {
     expect(waited).toBeLessThan(8_000);
     await store.read.all`select extra from lanes`;
   });
+
+  describe.skipIf(makePlace !== postgresPlace)("an index on a database with rows", () => {
+    const byName = {
+      version: newest + 1,
+      name: "by name",
+      additive: true,
+      statements: ["create index lanes_by_name on lanes (tail)", "alter table lanes add column extra text"],
+    } as const;
+    const states = () => place.tamper("select indisvalid as whole from pg_index where indexrelid = to_regclass('lanes_by_name')");
+    const identity = () => place.tamper("select to_regclass('lanes_by_name')::oid as oid");
+
+    /** A connection of somebody else, in the midst of writing a lane. */
+    const writer = async (): Promise<pg.Client> => {
+      const client = new pg.Client(new URL(place.location).toString().replace(/\?.*/, ""));
+      await client.connect();
+      await client.query(`set search_path to "${new URL(place.location).searchParams.get("schema")}"`);
+      await client.query("begin; insert into lanes values ('held', 0, 0)");
+      return client;
+    };
+
+    test("is made while others write, by one of two nodes that start", async () => {
+      await (await place.open()).close();
+      const held = await writer();
+      const first = upgrade([...MIGRATIONS, byName]);
+      // It waits for whoever was writing before it, and nobody waits for it.
+      await expect.poll(states).toEqual([{ whole: false }]);
+      const second = upgrade([...MIGRATIONS, byName]);
+      const begun = await identity();
+      for (let index = 0; index < 10; index++) await place.tamper(`insert into lanes values ('free ${index}', 0, 0)`);
+      expect(await states()).toEqual([{ whole: false }]);
+      await held.query("commit");
+      await held.end();
+      expect(await Promise.all([first, second])).toEqual([newest + 1, newest + 1]);
+      expect(await identity()).toEqual(begun);
+      expect(await states()).toEqual([{ whole: true }]);
+      expect(await place.tamper(`select statement from migrations where version = ${newest + 1} order by statement`)).toHaveLength(2);
+    });
+
+    test("is begun anew where somebody left it half-made, and taken as it is where it was made and not recorded", async () => {
+      await (await place.open()).close();
+      await place.tamper("insert into lanes values ('one', 7, 0), ('two', 7, 0)");
+      await expect(place.tamper("create unique index concurrently lanes_by_name on lanes (head)")).rejects.toThrow(
+        "could not create unique index",
+      );
+      expect(await states()).toEqual([{ whole: false }]);
+      await upgrade([...MIGRATIONS, byName]);
+      expect(await states()).toEqual([{ whole: true }]);
+      const made = await identity();
+      await place.tamper(`delete from migrations where version = ${newest + 1} and statement = 0`);
+      await upgrade([...MIGRATIONS, byName]);
+      expect(await identity()).toEqual(made);
+    });
+  });
 });

@@ -6,6 +6,8 @@ const SEEN = "src/records/tasks/seen-tasks.ts";
 const INDEX = "src/records/tasks/task-index.ts";
 const RETENTION = "src/records/tasks/retention.ts";
 const MARKED = "src/store/marked-documents.ts";
+const ON_POSTGRES = "src/store/marked-on-postgres.ts";
+const newest = { tests: ["test/contract/marked-documents.test.ts"], filter: "PostgreSQL" };
 const ASK = "src/acts/tasks/ask-for-task.ts";
 const onSqlite = { tests: ["test/contract/tasks.test.ts"], filter: "SQLite" };
 const security = { tests: ["test/security/tasks.test.ts"] };
@@ -83,6 +85,20 @@ export const TASK_BUGS: readonly PlantedBug[] = [
     from: "await upToDate(store);",
     to: "",
     ...onSqlite,
+  },
+  {
+    name: "the newest block of documents is not looked at",
+    file: ON_POSTGRES,
+    from: "{ length: youngest - oldest + 1 }",
+    to: "{ length: youngest - oldest }",
+    ...newest,
+  },
+  {
+    name: "what few of the newest have is not looked for among the others",
+    file: ON_POSTGRES,
+    from: "if (found.length === wanted) return",
+    to: "if (found.length > 0) return",
+    ...newest,
   },
   {
     name: "the oldest are weighed, not the newest",

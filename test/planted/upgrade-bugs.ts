@@ -2,6 +2,8 @@ import type { PlantedBug } from "./bugs.ts";
 
 const BESIDE = "src/store/migrations/beside-others.ts";
 const MIGRATE = "src/store/migrations/migrate.ts";
+const MAKE_INDEX = "src/store/postgres/make-index.ts";
+const onPostgres = { tests: ["test/contract/migrations.test.ts"], filter: "PostgreSQL" };
 const HOME_ID = "src/daemon/home-id.ts";
 const inDaemon = { tests: ["src/daemon/daemon.test.ts"] };
 const onSqlite = { tests: ["test/contract/migrations.test.ts"], filter: "SQLite" };
@@ -41,6 +43,27 @@ export const UPGRADE_BUGS: readonly PlantedBug[] = [
     from: "${additive ? 1 : 0})`",
     to: "${additive ? 1 : 1})`",
     ...onSqlite,
+  },
+  {
+    name: "an index keeps others from writing while it is made",
+    file: MAKE_INDEX,
+    from: 'replace(/ index /, " index concurrently ")',
+    to: 'replace(/ index /, " index ")',
+    ...onPostgres,
+  },
+  {
+    name: "an index that was left half-made is taken for a whole one",
+    file: MAKE_INDEX,
+    from: "if (left.rows[0]?.whole) return;",
+    to: "if (left.rows[0]) return;",
+    ...onPostgres,
+  },
+  {
+    name: "an index that was made and not recorded is in the way of the next start",
+    file: MAKE_INDEX,
+    from: "if (left.rows[0]?.whole) return;\n    if (left.rows[0])",
+    to: "if (left.rows[0] && !left.rows[0].whole)",
+    ...onPostgres,
   },
   {
     name: "the clone of a machine has the id of the home that it was cloned from",

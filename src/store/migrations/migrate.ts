@@ -1,6 +1,7 @@
 import { sha256 } from "../../kernel/canonical-json.ts";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure } from "../../kernel/failure.ts";
+import type { Log } from "../../kernel/log.ts";
 import type { Engine, Reads, Tx } from "../engine.ts";
 import { code } from "../sql.ts";
 import { groundFloor } from "./001-ground-floor.ts";
@@ -30,8 +31,12 @@ import { files } from "./024-files.ts";
 import { ownerChats } from "./025-owner-chats.ts";
 import { nodes } from "./026-nodes.ts";
 import { longConversations } from "./027-long-conversations.ts";
+import { newestFirst } from "./028-newest-first.ts";
 import { type Applied, readApplied, refuseNewer, refuseUnlessAlone, saysWhatIsAdditive, untilAlone } from "./beside-others.ts";
 import type { Migration } from "./migration.ts";
+
+/** What takes so long is told. */
+const LONG_MS = 2_000;
 
 export const MIGRATIONS: readonly Migration[] = [
   groundFloor,
@@ -61,6 +66,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ownerChats,
   nodes,
   longConversations,
+  newestFirst,
 ];
 
 /**
@@ -68,7 +74,12 @@ export const MIGRATIONS: readonly Migration[] = [
  * next statement. Nodes that start together take turns. An empty database has no rows that a long transaction could keep from anybody: there
  * the statements of a migration go together, which takes a third of the time. Answers the schema of the database, which may be a newer one.
  */
-export async function migrate(engine: Engine, reached: ReachedPoint, migrations: readonly Migration[] = MIGRATIONS): Promise<number> {
+export async function migrate(
+  engine: Engine,
+  reached: ReachedPoint,
+  migrations: readonly Migration[] = MIGRATIONS,
+  log?: Log,
+): Promise<number> {
   await makeTable(engine);
   const applied = await readApplied(engine.reads, engine.dialect.name);
   const theirs = refuseNewer(applied, migrations);
@@ -88,7 +99,8 @@ export async function migrate(engine: Engine, reached: ReachedPoint, migrations:
     const parts = isEmpty ? [missing] : missing.map((statement) => [statement]);
     for (const part of parts) {
       if (part.length === 0) continue;
-      await engine.transact(`migrate ${migration.version}.${part[0]?.index}`, (tx) => apply(engine, tx, part, isAlone), "locked");
+      const rest = isEmpty ? part : await withoutIndexes(engine, part, log);
+      await engine.transact(`migrate ${migration.version}.${part[0]?.index}`, (tx) => apply(engine, tx, rest, isAlone), "locked");
       for (const _statement of part) reached("store.migrate.statement-done");
     }
   }
@@ -101,6 +113,24 @@ interface Statement {
   /** Null: there is nothing to do on this database. */
   readonly text: string | null;
   readonly checksum: string;
+}
+
+/** What is left of them once their indexes are there: those are made by themselves, where the database can do so while others write. */
+async function withoutIndexes(engine: Engine, statements: readonly Statement[], log: Log | undefined): Promise<Statement[]> {
+  const rest: Statement[] = [];
+  for (const statement of statements) {
+    const { migration, index, text } = statement;
+    const name = /^create (?:unique )?index (\w+) on /.exec(text ?? "")?.[1];
+    if (text === null || name === undefined || !engine.makeIndex) {
+      rest.push(statement);
+      continue;
+    }
+    const isDone = async (): Promise<boolean> => (await readVersion(engine.reads, migration)).some((done) => done.statement === index);
+    const late = setTimeout(() => log?.info("an index is being made; this node starts when it is there", { index: name }), LONG_MS);
+    await engine.makeIndex({ name, statement: text, isDone }).finally(() => clearTimeout(late));
+    rest.push({ ...statement, text: null });
+  }
+  return rest;
 }
 
 /** A node that has just joined asks once more: what has come between its own look and its joining could not know of it. */

@@ -3,11 +3,12 @@ import pg from "pg";
 import type { ReachedPoint } from "../../kernel/crash-points.ts";
 import { Failure } from "../../kernel/failure.ts";
 import { jitteredBackoff, type Random } from "../../kernel/random.ts";
-import type { Dialect, Engine, Isolation, Reads, Tx } from "../engine.ts";
+import type { Dialect, Engine, Isolation, NewIndex, Reads, Tx } from "../engine.ts";
 import { TransactionContext, withinTime } from "../open-transaction.ts";
 import { code, type SqlValue, sql } from "../sql.ts";
 import { type Reach, Wake, type WakeTopic } from "../wake.ts";
 import { Hints } from "./hints.ts";
+import { makeIndex } from "./make-index.ts";
 import { isContention, isDisconnect, postgresFailure } from "./postgres-errors.ts";
 import type { PostgresAddress } from "./postgres-url.ts";
 import { clientConfig, type Runnable, StatementNames, sessionSettings } from "./sessions.ts";
@@ -18,6 +19,8 @@ const PATIENCE_MS = 15_000;
 const BODY_MS = 20_000;
 /** Changes with every crash and fail-over of the server, and survives an orderly restart. */
 const SERVER_LIFE = "select pg_stat_get_bgwriter_stat_reset_time()::text as life";
+/** The first whose indexes can be relied on when they are made while others write. */
+const OLDEST_SERVER = 140_004;
 const MIGRATION_LOCK = 0x4755494c;
 const MIGRATION_WAITS = "200ms";
 
@@ -86,8 +89,8 @@ export class PostgresEngine implements Engine {
       await probe.connect();
       const answer = await probe.query("select pg_is_in_recovery() as replica, current_setting('server_version_num')::int as version");
       if (answer.rows[0].replica) throw new Failure("store.read_only", `PostgreSQL at ${address.place} is a read-only replica`);
-      if (answer.rows[0].version < 140000)
-        throw new Failure("store.unreachable", `PostgreSQL at ${address.place} is older than version 14`);
+      if (answer.rows[0].version < OLDEST_SERVER)
+        throw new Failure("store.unreachable", `PostgreSQL at ${address.place} is older than version 14.4`);
       await createSchema(probe, address.schema);
     } catch (error) {
       const failure = postgresFailure(error, address.place);
@@ -145,6 +148,10 @@ export class PostgresEngine implements Engine {
     } finally {
       client.release(broken);
     }
+  }
+
+  makeIndex(index: NewIndex): Promise<void> {
+    return this.#patiently(() => makeIndex(this.#options.address, index));
   }
 
   hintOthers(topic: WakeTopic): void {
