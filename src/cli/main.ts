@@ -31,7 +31,7 @@ export async function main(args: readonly string[]): Promise<void> {
   let exit = 0;
   const program = commands((code) => {
     exit = code;
-  });
+  }).version((await import("../daemon/version.ts")).readVersion(), "-V, --version", "print the version");
   try {
     await program.parseAsync(args as string[], { from: "user" });
   } catch (error) {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ApiClient } from "../client/api-client.ts";
 import { ClientError } from "../client/client-error.ts";
 import { WorkflowsClient } from "../client/workflows.ts";
@@ -22,6 +23,10 @@ export interface RunOptions extends GlobalOptions {
 }
 
 const INTERRUPTED = 130;
+/** For a daemon that is being restarted. One that is gone for longer may not come back to where it was. */
+const PATIENCE_MS = 3_000;
+const ATTEMPTS = 20;
+const LOOK_AGAIN_MS = 500;
 const PATH_LIKE = /[/\\]|\.ya?ml$|\.json$/i;
 
 /** A file by its path, else the name of one in the home. Waits for the end, and shows how it goes. */
@@ -53,7 +58,34 @@ export async function startOnly(options: GlobalOptions, start: (workflows: Workf
 }
 
 export async function startAndFollow(options: GlobalOptions, start: (workflows: WorkflowsClient) => Promise<string>): Promise<number> {
-  return connected(options, async (workflows, isPrivate) => followRun(workflows, await start(workflows), options, isPrivate));
+  let id: string | undefined;
+  const isStarted = (): boolean => id !== undefined;
+  return throughDaemons(options, isStarted, async (workflows, isPrivate) => {
+    id ??= await start(workflows);
+    return followRun(workflows, id, options, isPrivate);
+  });
+}
+
+/**
+ * A daemon that goes away meanwhile may have been another command's own; what it ran goes on with whoever has the home next: another one, else ours.
+ * `isHarmless`: whether it may be done again where nobody knows what has come of it.
+ */
+export async function throughDaemons<T>(
+  options: GlobalOptions,
+  isHarmless: () => boolean,
+  use: (workflows: WorkflowsClient, isPrivate: boolean) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await connected(options, use);
+    } catch (error) {
+      const code = error instanceof ClientError ? error.code : undefined;
+      const isGone = code === "daemon.not_running" && isHarmless();
+      if ((!isGone && code !== "daemon.stopping") || attempt === ATTEMPTS) throw error;
+      say(isGone ? "the daemon is gone; looking for the one that goes on" : "the daemon is stopping; waiting for its end");
+      await sleep(LOOK_AGAIN_MS);
+    }
+  }
 }
 
 /** On the home's daemon, else on a private one that ends with us. */
@@ -86,7 +118,7 @@ export async function followRun(workflows: WorkflowsClient, id: string, options:
   let last: WorkflowRun | undefined;
   let told = false;
   try {
-    for await (const run of workflows.follow(id, stop.signal)) {
+    for await (const run of workflows.follow(id, stop.signal, PATIENCE_MS)) {
       last = run;
       progress.see(run);
       reviews?.see(run);

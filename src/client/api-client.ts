@@ -83,20 +83,31 @@ export class ApiClient {
   /**
    * The events of a stream after number `after` (null: as the path says), in order, once each: a connection that breaks is opened again
    * after the last event seen.
-   * Ends with the signal; a refusal is thrown, unless it says to come again later.
+   * Ends with the signal; a refusal is thrown, unless it says to come again later and `patienceMs` are not over yet.
    */
-  async *watch(path: string, after: number | null, signal: AbortSignal): AsyncGenerator<ServerSentEvent, void, void> {
+  async *watch(
+    path: string,
+    after: number | null,
+    signal: AbortSignal,
+    patienceMs = Number.POSITIVE_INFINITY,
+  ): AsyncGenerator<ServerSentEvent, void, void> {
     let last = after === null ? null : String(after);
+    let lostAt = performance.now();
     while (!signal.aborted) {
       try {
         const response = await this.#fetch(path, { signal, headers: last === null ? {} : { "last-event-id": last } });
-        for await (const event of readServerSentEvents(response.body ?? new ReadableStream())) {
-          if (event.id !== null) last = event.id;
-          yield event;
+        try {
+          for await (const event of readServerSentEvents(response.body ?? new ReadableStream())) {
+            if (event.id !== null) last = event.id;
+            yield event;
+          }
+        } finally {
+          lostAt = performance.now();
         }
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof ClientError && ERRORS[error.code].retry !== "later") throw error;
+        const isLong = performance.now() - lostAt >= patienceMs;
+        if (error instanceof ClientError && (isLong || ERRORS[error.code].retry !== "later")) throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     }

@@ -54,10 +54,13 @@ export class WorkflowsClient {
     return this.#api.post(rerunPlan, `${pathOf(id)}/rerun`, { from, dry_run: dryRun });
   }
 
-  /** The run now and after each change, until it is over or the signal aborts. A connection that breaks is opened again. */
-  async *follow(id: string, signal: AbortSignal): AsyncGenerator<WorkflowRun, void, void> {
+  /**
+   * The run now and after each change, until it is over or the signal aborts. A connection that breaks is opened again; where nobody answers for
+   * long, that is thrown.
+   */
+  async *follow(id: string, signal: AbortSignal, patienceMs?: number): AsyncGenerator<WorkflowRun, void, void> {
     let run: WorkflowRun | undefined;
-    for await (const { event, data } of this.#api.watch(`${pathOf(id)}/live`, null, signal)) {
+    for await (const { event, data } of this.#api.watch(`${pathOf(id)}/live`, null, signal, patienceMs)) {
       if (event === "run" || event === "done") run = WORKFLOW_LIVE[event].parse(JSON.parse(data));
       else if (event === "change" && run) run = changed(run, WORKFLOW_LIVE.change.parse(JSON.parse(data)));
       else continue;

@@ -138,4 +138,12 @@ export const WORKFLOW_API_BUGS: readonly PlantedBug[] = [
     to: "rank.set(step.id, 0);",
     tests: ["src/cli/workflow-layout.test.ts"],
   },
+  {
+    name: "whoever follows a run looks for ever where its daemon was",
+    file: "src/cli/workflow-run.ts",
+    from: "workflows.follow(id, stop.signal, PATIENCE_MS)",
+    to: "workflows.follow(id, stop.signal)",
+    tests: ["test/scenarios/workflows.test.ts"],
+    filter: "whose daemon is gone",
+  },
 ];

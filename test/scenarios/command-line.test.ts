@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -93,6 +93,11 @@ test.each([
   expect([code, stdout]).toEqual([exit, ""]);
   expect(stderr).toContain(words);
   expect(stderr).not.toMatch(/\n\s+at /);
+});
+
+test("the version goes to stdout", async () => {
+  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  expect(await home.run(["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
 });
 
 test("help goes to stdout and is no error", async () => {

@@ -175,6 +175,21 @@ outputs: [found]
 );
 
 describe("as commands", () => {
+  test("whoever follows a run whose daemon is gone goes on with it on a daemon of its own", async () => {
+    const { server, home } = await scripted(() => ({ hangAfter: 0 }));
+    const file = join(home.path, "flow.yaml");
+    writeFileSync(file, "name: small\nsteps: [{ id: one, goal: Do it, writes: [a] }]\noutputs: [a]\n");
+    const daemon = await home.start();
+    const running = home.run(["workflow", "run", file, "--json"]);
+    await server.seen(1);
+    server.play(() => "done");
+    await daemon.kill("SIGKILL");
+    const { code, stdout, stderr } = await running;
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ status: "completed", outputs: { a: "done" } });
+    expect(stderr).toContain("the daemon is gone");
+  }, 40_000);
+
   test(
     "without a daemon a private one runs it, and later commands find the run; a failure is exit 1 and says why",
     async () => {
