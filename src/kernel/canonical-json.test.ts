@@ -47,6 +47,7 @@ test("is what JSON.stringify writes of a value whose keys are sorted", () => {
     { at: new Date(0), text: 'quote " slash \\ line \n lone \ud800 é 💡 \u2028', ключ: {}, list: [] },
     JSON.parse('{"__proto__":{"z":1,"a":2},"constructor":1,"10":"ten","9":"nine","!":1,"01":1,"4294967295":1,"4294967294":2}'),
     Object.assign(Object.create(null), { y: 1, x: 2 }),
+    Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`${index % 3 === 0 ? "" : "k"}${(index * 37) % 60}`, index])),
   ];
   for (const value of values) expect(canonicalJson(value)).toBe(JSON.stringify(value, sorted));
 });

@@ -1,5 +1,7 @@
 import { hash } from "node:crypto";
 
+const FEW = 24;
+
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /** Part of a value, as `canonicalJson` has written it before. */
@@ -38,12 +40,20 @@ function written(value: unknown): string | undefined {
   return `{${text}}`;
 }
 
-/** Those that are numbers come first in every object, and stay there: as a copy with sorted keys would have it. */
+/**
+ * Those that are numbers come first in every object, and stay there: as a copy with sorted keys would have it. The few keys that most objects have
+ * are put in order where they are: `sort` made a thirtieth of all garbage of a turn.
+ */
 function inOrder(keys: string[]): string[] {
   let first = 0;
   while (first < keys.length && isIndex(keys[first] as string)) first++;
-  for (let index = first + 1; index < keys.length; index++)
-    if ((keys[index - 1] as string) > (keys[index] as string)) return [...keys.slice(0, first), ...keys.slice(first).sort()];
+  if (keys.length > FEW) return [...keys.slice(0, first), ...keys.slice(first).sort()];
+  for (let index = first + 1; index < keys.length; index++) {
+    const key = keys[index] as string;
+    let place = index;
+    for (; place > first && (keys[place - 1] as string) > key; place--) keys[place] = keys[place - 1] as string;
+    keys[place] = key;
+  }
   return keys;
 }
 

@@ -38,7 +38,7 @@ export async function searchTasks(store: Store, eyes: Eyes, query: TaskSearchQue
   if (eyes !== "all" && eyes.length === 0) return { hits: [] };
   await upToDate(store);
   const like = q.trim().toLowerCase();
-  const ids = LIKE_AN_ID.test(like) ? await idsBeginning(store.read, eyes, like, limit) : [];
+  const beginning = LIKE_AN_ID.test(like) ? idsBeginning(store.read, eyes, like, limit) : [];
   const marked = [
     ...(eyes === "all" ? [] : [eyes.map(MARKS.viewer)]),
     ...(agent === undefined ? [] : [[MARKS.agent(agent)]]),
@@ -46,7 +46,7 @@ export async function searchTasks(store: Store, eyes: Eyes, query: TaskSearchQue
   ];
   // What an open task does meanwhile is not in the index: more are taken than wanted, and the others left out below.
   const wanted = status === undefined || isTaskOver(status) ? limit : OPEN_LOOKED_AT;
-  const words = await store.marked.find({ marked, text: q, match, limit: wanted });
+  const [ids, words] = await Promise.all([beginning, store.marked.find({ marked, text: q, match, limit: wanted })]);
   const known = new Map(words.map((hit) => [hit.id, hit]));
   const rows = await rowsOf(store, [...ids, ...known.keys()]);
   const fitting = (id: string): HitRow[] => {
