@@ -24,6 +24,7 @@ import { ENDS_UNTOLD, TASKS_OVERDUE } from "../records/tasks/due-tasks.ts";
 import { Retention } from "../records/tasks/retention.ts";
 import { indexTasks, TASKS_UNINDEXED } from "../records/tasks/task-index.ts";
 import { type Budgets, RESERVATIONS_LEFT } from "../records/usage/budgets.ts";
+import { removeWorkflowRuns } from "../records/workflows/workflow-run-rows.ts";
 import { KEYS_EXPIRED } from "../store/idempotency.ts";
 
 export interface ChoreParts extends TaskParts {
@@ -45,11 +46,12 @@ const HOUR_MS = 3_600_000;
 /** What every room has to do now and then; `own`: what this daemon has to do besides, before all else. */
 export function choresOf(parts: ChoreParts, own: readonly Chore[]): Chore[] {
   const { store, agents, newId, pools, node, schedules, claims, mailbox, agreement, approvals, budgets, guests } = parts;
-  const retention = new Retention(store, (name) => {
+  const keptFor = (name: string): number | null => {
     const { agents: known, settings } = agents.current;
     const agent = known.get(name);
     return agent ? agent.retention : (settings.config.retention ?? null);
-  });
+  };
+  const retention = new Retention(store, keptFor, removeWorkflowRuns);
   return [
     ...own,
     { name: "drafts of turns that are over", due: () => LEFT_DRAFTS, run: () => settleLeftDrafts(store) },

@@ -11,6 +11,7 @@ import { Retention } from "../../src/records/tasks/retention.ts";
 import { indexTasks } from "../../src/records/tasks/task-index.ts";
 import { addTask, endTask, type NewTaskRow, reopenTask, type TaskEnd } from "../../src/records/tasks/task-rows.ts";
 import { Tasks } from "../../src/records/tasks/tasks.ts";
+import { removeWorkflowRuns } from "../../src/records/workflows/workflow-run-rows.ts";
 import { restoreBackup } from "../../src/store/restore-backup.ts";
 import type { Store } from "../../src/store/store.ts";
 import { agent, guest, reader } from "../callers.ts";
@@ -292,7 +293,7 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
 
   test("are kept for as long as the config of the moment says, by whoever does them", async () => {
     const keep = new Map<string, number | null>([["writer", HOUR]]);
-    const retention = new Retention(store, (name) => keep.get(name) ?? null);
+    const retention = new Retention(store, (name) => keep.get(name) ?? null, removeWorkflowRuns);
     const old = await open({ goal: "old invoices" });
     const forever = await open({ goal: "old invoices", agent: "helper" });
     const running = await open({ goal: "old invoices still open" });
@@ -318,7 +319,7 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
   });
 
   test("one that somebody still goes on with is kept, however old", async () => {
-    const retention = new Retention(store, () => 1);
+    const retention = new Retention(store, () => 1, removeWorkflowRuns);
     const parent = await open({ goal: "above" });
     const child = await open({ goal: "below", parent });
     await end(child);
@@ -353,13 +354,13 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
       read: { value: store.read },
       marked: { value: store.marked },
     });
-    expect(await new Retention(reopening, () => 1).sweep()).toBe(0);
+    expect(await new Retention(reopening, () => 1, removeWorkflowRuns).sweep()).toBe(0);
     expect(await listed(OPERATOR)).toEqual([id]);
     expect(await found(agent("main"), "once more")).toEqual([id]);
   });
 
   test("one that a turn waits for is kept until the turn has ended", async () => {
-    const retention = new Retention(store, () => 1);
+    const retention = new Retention(store, () => 1, removeWorkflowRuns);
     await store.transact(
       "run",
       (tx) => tx.run`insert into runs (id, agent, session_key, status, address, input, decision, created_at)
@@ -388,7 +389,7 @@ describe.each(PLACES)("tasks on %s", (_name, makePlace) => {
   });
 
   test("a round removes a bounded number, and the rounds together everything", async () => {
-    const retention = new Retention(store, () => 1);
+    const retention = new Retention(store, () => 1, removeWorkflowRuns);
     for (let index = 0; index < 130; index++) await end(await open({ goal: "many" }));
     await place.elapse(HOUR);
     expect(await retention.sweep()).toBeLessThan(130);

@@ -157,4 +157,20 @@ export const TASK_BUGS: readonly PlantedBug[] = [
     to: 'if (caller.kind === "agent" || commanding.includes(caller.name)) return whole;',
     ...security,
   },
+  {
+    name: "runs of workflows stay when their tasks go",
+    file: "src/daemon/chores.ts",
+    from: "new Retention(store, keptFor, removeWorkflowRuns)",
+    to: "new Retention(store, keptFor, async () => {})",
+    tests: ["test/scenarios/workflows.test.ts"],
+    filter: "goes with its task",
+  },
+  {
+    name: "a run of a workflow goes that somebody goes on with",
+    file: "src/records/workflows/workflow-run-rows.ts",
+    from: " and status in ('completed', 'failed', 'cancelled') returning id",
+    to: " returning id",
+    tests: ["test/contract/workflows-kept.test.ts"],
+    filter: "is kept whole",
+  },
 ];

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { readServerSentEvents } from "../../src/client/server-sent-events.ts";
 import type { RerunPlan, WorkflowRun, WorkflowRunList } from "../../src/contract/workflows.ts";
@@ -173,6 +174,27 @@ outputs: [found]
   },
   LONG,
 );
+
+test(
+  "a run that was kept long enough goes with its task",
+  async () => {
+    const home = house(`${OFFLINE}retention: 1s\n`);
+    const { stdout } = await home.run(["workflow", "run", writeSmall(home), "--json"]);
+    const { id, status } = JSON.parse(stdout) as WorkflowRun;
+    expect(status).toBe("completed");
+    await sleep(1_100);
+    const daemon = await home.start();
+    await expect.poll(async () => (await runs(daemon)).runs, SOON).toEqual([]);
+    expect((await home.run(["workflow", "show", id])).stderr).toContain("[request.not_found]");
+  },
+  LONG,
+);
+
+function writeSmall(home: Home): string {
+  const file = join(home.path, "small.yaml");
+  writeFileSync(file, "name: small\nsteps: [{ id: one, goal: Do it, writes: [a] }]\noutputs: [a]\n");
+  return file;
+}
 
 describe("as commands", () => {
   test("whoever follows a run whose daemon is gone goes on with it on a daemon of its own", async () => {

@@ -1,3 +1,4 @@
+import type { Tx } from "../../store/engine.ts";
 import { code, list } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { removeViewersIn } from "./task-viewers.ts";
@@ -21,20 +22,25 @@ interface NameRow {
 
 const NAME = code("coalesce(agent, opened_by)");
 
+/** Removes what goes with tasks of these ids, unless somebody goes on with it in this moment. */
+export type RemoveWith = (tx: Tx, ids: readonly string[]) => Promise<void>;
+
 /**
- * Tasks that ended longer ago than they are to be kept go, with what they are found by. How long that is says the config of this moment, so that a
+ * Tasks that ended longer ago than they are to be kept go, with what they are found by, and a run of a workflow with its task. How long that is says the config of this moment, so that a
  * shorter time counts for what has ended already. What turns did for them, and what they wrote to pools, is kept by rules of its own.
  * Each round looks at some names, where the round before has stopped.
  */
 export class Retention {
   readonly #store: Store;
   readonly #keptFor: KeptFor;
+  readonly #removeWith: RemoveWith;
   #after = "";
   #isBehind = false;
 
-  constructor(store: Store, keptFor: KeptFor) {
+  constructor(store: Store, keptFor: KeptFor, removeWith: RemoveWith) {
     this.#store = store;
     this.#keptFor = keptFor;
+    this.#removeWith = removeWith;
   }
 
   /** Whether the last round has left something for the next. */
@@ -80,6 +86,11 @@ export class Retention {
     return this.#store.transact(
       "remove tasks",
       async (tx) => {
+        // In the order in which whoever resumes a workflow holds both.
+        await this.#removeWith(
+          tx,
+          old.map(({ id }) => id),
+        );
         // The rows first: whoever goes on with one of them meanwhile keeps it, and nobody can make it findable after this.
         const removed = await tx.all<OldRow>`delete from tasks where id in ${list(old.map(({ id }) => id))} and ended_at is not null
           returning id, viewers`;

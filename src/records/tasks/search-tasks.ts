@@ -38,7 +38,7 @@ export async function searchTasks(store: Store, eyes: Eyes, query: TaskSearchQue
   if (eyes !== "all" && eyes.length === 0) return { hits: [] };
   await upToDate(store);
   const like = q.trim().toLowerCase();
-  const beginning = LIKE_AN_ID.test(like) ? idsBeginning(store.read, eyes, like, limit) : [];
+  const beginning: Promise<string[]> | string[] = LIKE_AN_ID.test(like) ? idsBeginning(store.read, eyes, like, limit) : [];
   const marked = [
     ...(eyes === "all" ? [] : [eyes.map(MARKS.viewer)]),
     ...(agent === undefined ? [] : [[MARKS.agent(agent)]]),

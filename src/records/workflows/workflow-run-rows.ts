@@ -2,6 +2,7 @@ import type { Workflow, WorkflowState } from "../../contract/workflows.ts";
 import { type Grant, readGrant } from "../../deciders/policy/grant.ts";
 import type { Label } from "../../kernel/label.ts";
 import type { Reads, Tx } from "../../store/engine.ts";
+import { list } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 
 /** What tasks of its steps inherit. */
@@ -151,4 +152,14 @@ export async function endWorkflowRun(tx: Tx, { id, openSteps, failedSteps }: Wor
 export async function reopenWorkflowRun(tx: Tx, { id, openSteps, activeSteps, failedSteps }: WorkflowStanding): Promise<void> {
   await tx.run`update workflow_runs set status = 'running', paused = 0, outputs = null, error = null, ended_at = null, open_steps = ${openSteps},
     active_steps = ${activeSteps}, failed_steps = ${failedSteps} where id = ${id}`;
+}
+
+/** Of these, runs that are over, with everything that is known of them. A task of the same id goes with each. */
+export async function removeWorkflowRuns(tx: Tx, ids: readonly string[]): Promise<void> {
+  const rows = await tx.all<{ id: string }>`delete from workflow_runs
+    where id in ${list(ids)} and status in ('completed', 'failed', 'cancelled') returning id`;
+  if (rows.length === 0) return;
+  const removed = list(rows.map(({ id }) => id));
+  await tx.run`delete from workflow_facts where id in ${removed}`;
+  await tx.run`delete from workflow_steps where workflow_id in ${removed}`;
 }
