@@ -423,7 +423,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       id: node,
       ...known,
       version,
-      url: server.url,
+      url: server.announced,
       leaseMs,
     },
     () => ({ revision: agents.current.number, problem: tenants.problem }),

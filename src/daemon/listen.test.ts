@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { listen, wholeResponse } from "./listen.ts";
@@ -96,5 +97,20 @@ test("a stream whose reader left before there was anything to send is cancelled"
     await cancelled.promise;
   } finally {
     await server.close(1_000);
+  }
+});
+
+test("whoever listens everywhere is reached here by the loopback, and told to others by the name of the machine", async () => {
+  for (const [host, here, elsewhere] of [
+    ["0.0.0.0", "127.0.0.1", hostname()],
+    ["127.0.0.1", "127.0.0.1", "127.0.0.1"],
+  ] as const) {
+    const server = await listen(async () => new Response("ok"), host, 0);
+    try {
+      const { port } = new URL(server.url);
+      expect([server.url, server.announced]).toEqual([`http://${here}:${port}`, `http://${elsewhere}:${port}`]);
+    } finally {
+      await server.close(1_000);
+    }
   }
 });

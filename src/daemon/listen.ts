@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, isIPv6, type Socket } from "node:net";
+import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
@@ -11,6 +12,8 @@ import { limitConnections } from "./connections.ts";
 export interface Listening {
   /** Where a program on this machine reaches us. */
   readonly url: string;
+  /** What other machines are told: where we listen everywhere, by the name of this machine. */
+  readonly announced: string;
   /** Connections are still taken, so that whoever asks is told to go elsewhere; none is kept for another request. */
   drain(): void;
   /** No new connections. What is being answered is answered, as far as that takes no longer than this. */
@@ -76,6 +79,7 @@ export async function listen(fetch: (request: Request) => Response | Promise<Res
   const bound = server.address() as AddressInfo;
   return {
     url: `http://${reachable(host)}:${bound.port}`,
+    announced: `http://${isEverywhere(host) ? hostname() : reachable(host)}:${bound.port}`,
     drain: () => {
       isDraining = true;
       for (const response of answering.values()) lastOfItsConnection(response);
@@ -147,6 +151,10 @@ function refuseBytes(error: NodeJS.ErrnoException, socket: Socket): void {
 function refusal(code: ErrorCode, message: string): unknown {
   const { hint, retry } = ERRORS[code];
   return { error: { code, message, hint, retry, details: {} } };
+}
+
+function isEverywhere(host: string): boolean {
+  return host === "0.0.0.0" || host === "::";
 }
 
 function reachable(host: string): string {
