@@ -3,6 +3,7 @@ import { z } from "zod";
 import { defineTool } from "../../src/abilities/tools/tool.ts";
 import { openTaskIn } from "../../src/acts/tasks/open-task.ts";
 import { OPERATOR } from "../../src/kernel/caller.ts";
+import type { ModelRequest } from "../../src/kernel/model.ts";
 import { readTask } from "../../src/records/tasks/task-rows.ts";
 import type { Store } from "../../src/store/store.ts";
 import { PLACES, type StorePlace } from "../stores.ts";
@@ -280,6 +281,29 @@ describe.each(PLACES)("what a step answers, on %s", (_name, makePlace) => {
         goal === "do b" && count === 1 ? { calls: [call("context_write", { key: "n", value: "mine", if_version: 1 })] } : "ok";
       await house.drain();
       expect(await house.run(id)).toMatchObject({ status: "completed", outputs: { n: "mine" } });
+    });
+
+    test("V8 steps that only add to one list do not make one another stale; one that has read it is", async () => {
+      const LIST = { keys: { list: { policy: "append" } }, on_stale: "rerun" };
+      const adds = (request: ModelRequest): boolean => !request.messages.some((message) => message.role === "tool");
+      for (const reads of [[], ["list"]]) {
+        house.goals.length = 0;
+        house.playStep = async (goal, request) => {
+          if (adds(request)) return { calls: [call("context_write", { key: "list", value: goal })] };
+          // After it has added its own, and before it ends.
+          if (goal === "do a" && house.goals.length === 4) await house.put(id, "list", "of somebody else");
+          return "done";
+        };
+        const id = await house.start({
+          ...LIST,
+          steps: [step("first", { writes: ["list"] }), step("a", { needs: ["first"], reads, writes: ["list"] })],
+        });
+        await house.drain();
+        expect((await house.run(id)).status).toBe("completed");
+        const attempts = (await house.step(id, "a")).attempts;
+        expect(attempts, `reads ${reads}`).toBe(reads.length === 0 ? 1 : 2);
+        if (attempts === 1) expect(await house.valueIn(id, "list")).toEqual(["do first", "do a", "of somebody else"]);
+      }
     });
 
     test("V8 a write that comes at the very moment of the commit is never passed over", async () => {

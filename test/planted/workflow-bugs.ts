@@ -237,4 +237,20 @@ export const WORKFLOW_BUGS: readonly PlantedBug[] = [
     tests: RERUN,
     filter: "SQLite",
   },
+  {
+    name: "workflows: steps that add to one list make one another stale",
+    file: "src/records/pools/write-entries.ts",
+    from: "shown: !read.has(one.key)",
+    to: "shown: false",
+    tests: ["test/contract/workflows-answers.test.ts"],
+    filter: "only add to one list",
+  },
+  {
+    name: "workflows: a step that has read a list and added to it does not notice what others add",
+    file: "src/records/pools/write-entries.ts",
+    from: "shown: !read.has(one.key)",
+    to: "shown: true",
+    tests: ["test/contract/workflows-answers.test.ts"],
+    filter: "only add to one list",
+  },
 ];

@@ -2,6 +2,7 @@ import { type Entry, MAX_BATCH } from "../../contract/pools.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { Failure } from "../../kernel/failure.ts";
 import type { Tx } from "../../store/engine.ts";
+import { list } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { type Grant, mayWrite, noPool, refuseUndeclared } from "./access.ts";
 import { conflict, conflictOf, type Decided, decideWrite, type PoolWrite } from "./decide-write.ts";
@@ -139,17 +140,17 @@ async function apply(
   }
   const usage = new UsageChange();
   const rows: VersionRow[] = [];
-  const combined: SeenVersion[] = [];
+  const combined: Omit<SeenVersion, "shown">[] = [];
   for (const one of decided) {
     const row =
       one.outcome === "same" ? (one.base as VersionRow) : await addVersion(store, tx, caller, name, opened.now, one, seq, readMark);
     if (one.outcome !== "same") usage.free(one.head.stored);
     if (one.outcome === "put") usage.add(caller.name, row.size);
     // The answer shows what others wrote: that is a read.
-    if (one.base) combined.push({ pool: name, key: row.key, version: row.version, external: row.external === 1, shown: false });
+    if (one.base) combined.push({ pool: name, key: row.key, version: row.version, external: row.external === 1 });
     rows.push(row);
   }
-  if (combined.length > 0 && isRecorded(caller)) await recordReads(tx, caller, combined);
+  if (combined.length > 0 && isRecorded(caller)) await recordCombined(tx, caller, name, combined);
   const endorsed = changing.filter((one) => one.endorsed);
   if (endorsed.length > 0)
     await store.ledger.append(tx, {
@@ -161,6 +162,26 @@ async function apply(
     });
   await countUsage(tx, name, rules.quota, usage);
   return rows;
+}
+
+/**
+ * Whoever only adds to what others write needs not know what that is: work of a run rests on the answer where it had read the key before, and then
+ * on this version. Otherwise all who add to one list at the same time would make one another stale.
+ */
+async function recordCombined(tx: Tx, caller: Caller, pool: string, seen: readonly Omit<SeenVersion, "shown">[]): Promise<void> {
+  const { name, run } = caller;
+  // Outside of a run nobody settles on what it has read, and the reads of a guest may be very many.
+  const rows =
+    run === null
+      ? seen
+      : await tx.all<{ key: string }>`select distinct key from pool_reads where agent = ${name} and run = ${run} and pool = ${pool}
+        and shown = 0 and key in ${list(seen.map(({ key }) => key))}`;
+  const read = new Set(rows.map(({ key }) => key));
+  await recordReads(
+    tx,
+    caller,
+    seen.map((one) => ({ ...one, shown: !read.has(one.key) })),
+  );
 }
 
 function told({ write, head, outcome, stored, external }: Decided) {
