@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { HttpClient } from "../coordination/http-client.ts";
 import type { Description, Probe, Surroundings, System } from "./system.ts";
@@ -11,13 +12,20 @@ export const POOLS = [
     name: POOL,
     readers: ["*"],
     writers: ["*"],
-    keys: { appended: { policy: "append" }, outcome: { policy: "last_write" }, report: { policy: "last_write" } },
+    keys: {
+      appended: { policy: "append" },
+      branches: { policy: "append" },
+      outcome: { policy: "last_write" },
+      report: { policy: "last_write" },
+    },
   },
   { name: "user-1", writers: ["user-1"] },
   { name: "user-12", writers: ["user-12"] },
 ];
 const LEASE_MS = 1_000;
 const PATIENCE_MS = 10_000;
+const LOOK_MS = 20;
+const BRANCHES = ["north", "east", "south", "west"];
 
 export const description: Description = {
   name: "Guildhall",
@@ -25,11 +33,14 @@ export const description: Description = {
   ways: {
     "entry, compare and set": "PUT with If-Match (the first time If-None-Match: *); a 412 shows the current entry, to be tried again upon.",
     "entry, policy append": "PUT of one note to a key with the policy append, no version needed.",
+    "one run, parallel steps": "A workflow with four steps side by side, whose answers go to one key with the policy append.",
     "entry, one key per note": "PUT of every note to a key of its own with If-None-Match: *.",
   },
   isolation: "A pool is the boundary, by its whole name; keys are compared as whole texts, claims element by element.",
   resumes: {
-    "entry as the run": "Workflows come later: the run is an entry, resumed by a compare-and-set from suspended to running, then paid.",
+    "workflow, review by a person":
+      "A step with review: human, approved through two nodes on one database at once; its turn is what must happen once.",
+    "entry as the run": "The run is an entry, resumed by a compare-and-set from suspended to running, then paid.",
     "message to two nodes": "The same message id given to two daemons on one database at once; a turn answers it.",
   },
   takeOver: `Work comes as a mail with a lease of ${LEASE_MS} ms and a claim for as long; one result is written in a batch with the ack, another in a batch that names the claim and its fence, both to keys that take the last write.`,
@@ -64,7 +75,32 @@ export async function open({ url, house, seat }: Surroundings): Promise<System> 
     const condition = before.status === 200 ? { "if-match": `"${before.body.version}"` } : onlyNew;
     must(await put(POOL, key, change(before.status === 200 ? before.body.value : undefined), condition), 200, 201);
   };
+  /** The run is over when this answers. The same key is the same run, on whichever node it is asked for. */
+  const startRun = async (workflow: object, key: string): Promise<string> =>
+    must(
+      await client.send<{ id: string }>("POST", "/api/workflows/runs", token("operator"), { workflow, idempotency_key: key }),
+      200,
+      201,
+      202,
+    ).id;
+  const untilOver = async (id: string): Promise<string> => {
+    for (const end = performance.now() + PATIENCE_MS; performance.now() < end; await sleep(LOOK_MS)) {
+      const run = must(await client.send<{ status: string; error: unknown }>("GET", `/api/workflows/runs/${id}`, token("operator")), 200);
+      if (run.status === "completed") return run.status;
+      if (run.error) throw new Error(`${id} ${run.status}: ${JSON.stringify(run)}`);
+    }
+    throw new Error(`${id} is not completed in time`);
+  };
   const ways: Readonly<Record<string, { add(note: string): Promise<unknown>; count(): Promise<number> }>> = {
+    "one run, parallel steps": {
+      // One process starts the runs; what is side by side are the steps.
+      add: async (note) => {
+        if (!note.startsWith("0-")) return;
+        const steps = BRANCHES.map((branch) => ({ id: branch, goal: `note ${note} of ${branch}`, writes: ["branches"] }));
+        await untilOver(await startRun({ name: "branching", pool: POOL, steps }, `branching ${note}`));
+      },
+      count: async () => new Set((must(await get(POOL, "branches"), 200).value as unknown[]).map((one) => JSON.stringify(one))).size,
+    },
     "entry, compare and set": {
       add: (note) => setByVersion("compared", (notes) => [...((notes as string[] | undefined) ?? []), note]),
       count: async () => new Set(must(await get(POOL, "compared"), 200).value as string[]).size,
@@ -119,7 +155,19 @@ export async function open({ url, house, seat }: Surroundings): Promise<System> 
     ];
   };
 
+  const paying = { name: "paying", steps: [{ id: "pay", goal: "Pay it", review: "human" }] };
   const resumes: Readonly<Record<string, System["resumes"][string]>> = {
+    "workflow, review by a person": {
+      suspend: async (run) => void (await startRun(paying, run)),
+      resume: async (run) => {
+        const id = await startRun(paying, run);
+        const path = `/api/workflows/runs/${id}/approve`;
+        const { status } = await client.send("POST", path, token("operator"), { step: "pay", verdict: "approve" });
+        await untilOver(id);
+        return status === 200 ? "approved" : `refused: ${status}`;
+      },
+      effects: () => stepsTaken(url),
+    },
     "entry as the run": {
       suspend: async (run) => void must(await put(POOL, run, { state: "suspended" }, onlyNew), 201),
       resume: async (run, by, effect) => {
@@ -196,14 +244,28 @@ export async function open({ url, house, seat }: Surroundings): Promise<System> 
 }
 
 /** A turn that ran twice would have completed twice. */
-async function turnsCompleted(url: string): Promise<{ run: string; times: number }[]> {
+function turnsCompleted(url: string): Promise<{ run: string; times: number }[]> {
+  return counted(
+    url,
+    `select r.id as run, count(*)::int as times from guildhall.runs as r join guildhall.ledger as l on l.subject = 'run/' || r.id || '/'
+      where r.task_id is null and l.type = 'turn.completed' group by r.id`,
+  );
+}
+
+/** Turns that were taken for the step behind the approval, by workflow; one that was only begun counts too. */
+function stepsTaken(url: string): Promise<{ run: string; times: number }[]> {
+  return counted(
+    url,
+    `select t.workflow_id as run, count(*)::int as times from guildhall.tasks as t join guildhall.runs as r on r.task_id = t.id
+      where t.step = 'pay' and r.started_at is not null group by t.workflow_id`,
+  );
+}
+
+async function counted(url: string, query: string): Promise<{ run: string; times: number }[]> {
   const database = new pg.Client(url);
   await database.connect();
   try {
-    const { rows } = await database.query(
-      "select subject as run, count(*)::int as times from guildhall.ledger where type = 'turn.completed' group by subject",
-    );
-    return rows;
+    return (await database.query(query)).rows;
   } finally {
     await database.end();
   }

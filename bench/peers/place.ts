@@ -80,7 +80,11 @@ export class Place {
     };
     for (const pool of POOLS) await post("/api/pools", pool);
     const tokens: Record<string, string> = {};
-    const scopes = [...IDENTITIES.map((name) => [name, `guest:${name}`] as const), ["channel", "channel:bench"] as const];
+    const scopes = [
+      ...IDENTITIES.map((name) => [name, `guest:${name}`] as const),
+      ["channel", "channel:bench"] as const,
+      ["operator", "operator"] as const,
+    ];
     for (const [name, scope] of scopes) tokens[name] = (await post("/api/tokens", { scope })).token as string;
     return { nodes: [first.url, second.url], tokens };
   }

@@ -243,14 +243,14 @@ export const WORKFLOW_BUGS: readonly PlantedBug[] = [
     from: "shown: !read.has(one.key)",
     to: "shown: false",
     tests: ["test/contract/workflows-answers.test.ts"],
-    filter: "only add to one list",
+    filter: "whoever only adds to a list",
   },
   {
-    name: "workflows: a step that has read a list and added to it does not notice what others add",
+    name: "workflows: a step is stale by what it was shown when it added to a list",
     file: "src/records/pools/write-entries.ts",
     from: "shown: !read.has(one.key)",
     to: "shown: true",
     tests: ["test/contract/workflows-answers.test.ts"],
-    filter: "only add to one list",
+    filter: "whoever only adds to a list",
   },
 ];
