@@ -108,6 +108,19 @@ describe.each(PLACES)("what a step answers, on %s", (_name, makePlace) => {
     expect(house.asked[1]?.messages.some((message) => message.role === "assistant" && message.text === '{"m": 1}')).toBe(true);
   });
 
+  test("what a `foreach` goes over is asked for as a list, and corrected once, where nothing is said of it", async () => {
+    house.playStep = (goal, request) => {
+      if (goal !== "do find") return `${goal}, done`;
+      return fromGateway(request).length === 0 ? "There are two: a and b." : '```json\n["a", "b"]\n```';
+    };
+    const each = { ...step("each", { needs: ["find"], foreach: "found", writes: ["seen"] }), goal: "look at {{item}}" };
+    const definition = { keys: { seen: { policy: "append" } }, steps: [step("find", { writes: ["found"] }), each], outputs: ["seen"] };
+    const id = await house.start(definition);
+    await house.drain();
+    expect(await house.run(id)).toMatchObject({ status: "completed", outputs: { seen: ["look at a, done", "look at b, done"] } });
+    expect((await house.rerun(id, ["each"])).again).toEqual(["each"]);
+  });
+
   test("a second misfit fails the step", async () => {
     house.playStep = () => "just words";
     const id = await house.start(OBJECT);

@@ -178,4 +178,12 @@ export const PLANNING_BUGS: readonly PlantedBug[] = [
     to: "if (found.size > MAX_WORKFLOW_BYTES * 1_000)",
     tests: ["src/settings/load-workflow.test.ts"],
   },
+  {
+    name: "planning: a foreach goes over whatever text its writer answers",
+    file: "src/acts/workflows/start-workflow.ts",
+    from: "withLists(workflow.definition)",
+    to: "workflow.definition",
+    tests: ["test/contract/workflows-answers.test.ts"],
+    filter: "is asked for as a list",
+  },
 ];

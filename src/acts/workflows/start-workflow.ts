@@ -2,6 +2,7 @@ import type { PoolDefinition } from "../../contract/pools.ts";
 import type { Workflow } from "../../contract/workflows.ts";
 import type { CompiledWorkflow } from "../../deciders/planning/compile.ts";
 import { renderTemplate } from "../../deciders/planning/templates.ts";
+import { withLists } from "../../deciders/planning/with-lists.ts";
 import type { Grant } from "../../deciders/policy/grant.ts";
 import { canonicalJson, sha256 } from "../../kernel/canonical-json.ts";
 import { Failure } from "../../kernel/failure.ts";
@@ -84,7 +85,8 @@ export async function openRunIn(
   workflow: WorkflowToStart,
   goesBack: GoesBack | null,
 ): Promise<{ readonly id: string; readonly isNew: boolean }> {
-  const { definition, input, from, parent, labels = [] } = workflow;
+  const { input, from, parent, labels = [] } = workflow;
+  const definition = withLists(workflow.definition);
   const id = parts.newId();
   // Whoever goes back wants another run of the same, on purpose.
   const idempotency = goesBack === null ? idempotencyOf(workflow) : null;

@@ -1,5 +1,6 @@
 import type { Workflow } from "../../contract/workflows.ts";
 import { errorAt, type Finding, warningAt } from "../../settings/config-problem.ts";
+import { withLists } from "./with-lists.ts";
 
 /** What stands under `keys` and does not go with how the keys are used. */
 export function contractProblems(definition: Workflow): Finding[] {
@@ -11,14 +12,15 @@ export function contractProblems(definition: Workflow): Finding[] {
   // Whatever else is wrong with them is told already.
   if (!definition.shared_context) return [];
   const written = new Set(definition.steps.flatMap(({ writes }) => writes));
+  const { keys } = withLists(definition);
   return definition.steps.flatMap(({ foreach }, index) => {
     if (foreach === undefined || !written.has(foreach)) return [];
-    const { schema, policy } = definition.keys[foreach] ?? {};
+    const { schema, policy } = keys[foreach] ?? {};
     if (policy === "append" || policy === "union" || schema === true) return [];
     const path = ["steps", index, "foreach"];
     const fix = `Write under keys: ${JSON.stringify(foreach)}: { schema: { type: array } }.`;
     if (schema === undefined || schema === false) {
-      const message = `nothing says that ${foreach} holds a list: an answer is stored as text`;
+      const message = `nothing says that ${foreach} holds a list`;
       return [warningAt(path, "workflow.no_list", message, fix)];
     }
     const types = [schema.type].flat();
