@@ -108,6 +108,67 @@ describe.each(PLACES)("what a step answers, on %s", (_name, makePlace) => {
     expect(house.asked[1]?.messages.some((message) => message.role === "assistant" && message.text === '{"m": 1}')).toBe(true);
   });
 
+  describe("what it has added to a list before it failed", () => {
+    const adds = (request: ModelRequest, value: unknown) =>
+      request.messages.some((message) => message.role === "tool") ? null : { calls: [call("context_write", { key: "list", value })] };
+    const definition = (retry: object) => ({
+      keys: { list: { policy: "append" }, out: { schema: { type: "object" } } },
+      steps: [step("a", { writes: ["list", "out"], ...retry }), step("b", { writes: ["list"] })],
+      outputs: ["list"],
+    });
+    const sorted = async (id: string): Promise<unknown[]> => ((await house.valueIn(id, "list")) as unknown[]).toSorted();
+
+    test("is taken back when it is tried again, and nothing that others have added", async () => {
+      house.playStep = (goal, request, count) => {
+        if (goal === "do b") return "of b";
+        // As b has it: two that are the same are two.
+        return adds(request, ["of a", "of b"]) ?? (count <= 3 ? "no json" : "{}");
+      };
+      const id = await house.start(definition({ retry: { attempts: 2, backoff: "none" } }));
+      await house.drain();
+      expect(await house.step(id, "a")).toMatchObject({ status: "completed", attempts: 2 });
+      expect(await sorted(id)).toEqual(["of a", "of b", "of b"]);
+      const { entries } = await house.pools.history(OPERATOR, `run:${id}`, "list");
+      expect(entries.filter(({ author }) => author.agent === "guildhall")).toMatchObject([{ note: "a is done again" }]);
+    });
+
+    test("stays where it is not, and goes when a person resumes the run", async () => {
+      house.playStep = (goal, request, count) => (goal === "do b" ? "of b" : (adds(request, "of a") ?? (count <= 3 ? "no json" : "{}")));
+      const id = await house.start(definition({}));
+      await house.drain();
+      expect((await house.run(id)).status).toBe("failed");
+      expect(await sorted(id)).toEqual(["of a", "of b"]);
+      await house.resume(id);
+      expect(await sorted(id)).toEqual(["of b"]);
+      await house.drain();
+      expect(await house.run(id)).toMatchObject({ status: "completed" });
+      expect(await sorted(id)).toEqual(["of a", "of b"]);
+    });
+
+    test("P5 is taken back without making what is left look trusted", async () => {
+      const seen = defineTool({
+        name: "todo",
+        description: "Looks.",
+        parameters: z.strictObject({}),
+        effect: "pure",
+        run: () => ({ output: "words from outside", labels: ["external"] }),
+      });
+      house.tools = [...house.tools, seen];
+      house.playStep = (goal, request, count) => {
+        if (goal === "do a") return adds(request, "of a") ?? (count <= 3 ? "no json" : "{}");
+        return request.messages.some((message) => message.role === "tool") ? "of b" : { calls: [call("todo")] };
+      };
+      const id = await house.start(definition({ retry: { attempts: 2, backoff: "fixed", delay: 1_000 } }));
+      await house.drain();
+      expect((await house.pools.read(OPERATOR, `run:${id}`, "list"))?.label).toBe("external");
+      await place.elapse(1_001);
+      await store.queue.reap();
+      await house.drain();
+      expect(await sorted(id)).toEqual(["of a", "of b"]);
+      expect((await house.pools.read(OPERATOR, `run:${id}`, "list"))?.label).toBe("external");
+    });
+  });
+
   test("what a `foreach` goes over is asked for as a list, and corrected once, where nothing is said of it", async () => {
     house.playStep = (goal, request) => {
       if (goal !== "do find") return `${goal}, done`;

@@ -13,6 +13,7 @@ import { advanceIn, endStepIn, isLost } from "./advance.ts";
 import { endWorkflowIn, outputsOf, settleStandingIn } from "./end-workflow.ts";
 import { count, type GoingWorkflow, holdExisting, tell } from "./going-workflow.ts";
 import { startItemsIn } from "./start-items.ts";
+import { takeBackIn } from "./start-step.ts";
 
 /**
  * Ends everything of it that is open, and whatever its steps have delegated. Answers the turns that were stopped: whoever runs them here is to be
@@ -92,6 +93,8 @@ async function tryAgainIn(parts: TaskParts, tx: Tx, going: GoingWorkflow): Promi
   // Of a `foreach`: items that are done stay so, as long as nothing that it rests on is done again.
   const items = [...again, ...reused].filter((step) => !compiled.steps.has(step));
   const kept = new Set(items.map(stepOfItem));
+  const begunAnew = new Set(again);
+  for (const step of steps) if (begunAnew.has(step.step)) await takeBackIn(parts, tx, going, step);
   for (const step of whole) if (!kept.has(step)) await removeItems(tx, id, step);
   await resetSteps(
     tx,

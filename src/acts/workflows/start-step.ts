@@ -71,11 +71,26 @@ export async function startAgainIn(
 ): Promise<string> {
   const step = definitionOf(going, row);
   const agent = task.agent as string;
+  await takeBackIn(parts, tx, going, { ...row, agent, run: task.run });
   if (step.timeout !== undefined) await setDeadline(tx, task.id, delayMs + step.timeout);
   const turn = { ...turnOf(parts, going, step, agent, task.goal, causedBy), delayMs };
   const { run, work } = await startTaskRunIn(parts, tx, { ...task, agent }, turn);
   await setTaskRun(tx, task.id, run, work);
   return run;
+}
+
+/** Before it is done again: what the attempt before has added to lists would be added twice. */
+export async function takeBackIn(
+  { pools }: TaskParts,
+  tx: Tx,
+  going: GoingWorkflow,
+  row: Pick<StoredStep, "step" | "ofStep" | "agent" | "run">,
+): Promise<void> {
+  const { writes } = definitionOf(going, row);
+  const { pool } = going.known;
+  const { agent, run } = row;
+  if (pool === null || agent === null || run === null || writes.length === 0) return;
+  await pools.takeBackIn(tx, { agent, run }, pool, writes, `${row.step} is done again`);
 }
 
 function turnOf({ agents }: TaskParts, { known }: GoingWorkflow, step: WorkflowStep, agent: string, goal: string, causedBy: number) {

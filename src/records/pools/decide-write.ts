@@ -15,6 +15,8 @@ export interface PoolWrite {
   readonly ttlMs?: number | null;
   readonly note?: string | null | undefined;
   readonly remove?: true | undefined;
+  /** In the place of what is there, whatever the policy of the key makes of two values. For the house itself. */
+  readonly instead?: true;
 }
 
 export interface Decided {
@@ -52,7 +54,7 @@ export function decideWrite(
     if (!head.current) throw noEntry(pool, key);
     return { ...plain, outcome: "remove" };
   }
-  const combined = combine(rules.policy, key, base?.value, write.value);
+  const combined = write.instead ? { same: false as const, value: write.value } : combine(rules.policy, key, base?.value, write.value);
   if (combined.same) return { ...plain, outcome: "same", base: base?.row };
   rules.check?.(key, combined.value);
   const stored = storedText(key, combined.value);

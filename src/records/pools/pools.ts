@@ -41,6 +41,7 @@ import {
   writtenKeys,
 } from "./step-memory.ts";
 import { sweepExpired, sweepRemoved } from "./sweep.ts";
+import { type Turn, takeBackAdditions } from "./take-back.ts";
 import { takeOverEntries } from "./take-over.ts";
 import { readUsage } from "./usage.ts";
 import { watchPool } from "./watch.ts";
@@ -356,6 +357,11 @@ export class Pools {
   /** What a run's pool held, for the pool of one that takes it up again; without what these turns wrote. */
   takeOverIn(tx: Tx, actor: string, from: string, to: string, without: readonly string[]): Promise<void> {
     return takeOverEntries(this.#store, tx, actor, from, to, without);
+  }
+
+  /** What a turn has added to lists, where its work is done again. */
+  takeBackIn(tx: Tx, turn: Turn, pool: string, keys: readonly string[], note: string): Promise<void> {
+    return takeBackAdditions(this.#store, this.#registry, tx, turn, pool, keys, note);
   }
 
   /** For upkeep, on every node. */
