@@ -113,7 +113,7 @@ describe.each(PLACES)("what a step answers, on %s", (_name, makePlace) => {
       request.messages.some((message) => message.role === "tool") ? null : { calls: [call("context_write", { key: "list", value })] };
     const definition = (retry: object) => ({
       keys: { list: { policy: "append" }, out: { schema: { type: "object" } } },
-      steps: [step("a", { writes: ["list", "out"], ...retry }), step("b", { writes: ["list"] })],
+      steps: [step("b", { writes: ["list"] }), step("a", { writes: ["list", "out"], ...retry })],
       outputs: ["list"],
     });
     const sorted = async (id: string): Promise<unknown[]> => ((await house.valueIn(id, "list")) as unknown[]).toSorted();
