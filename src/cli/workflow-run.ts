@@ -27,6 +27,8 @@ const INTERRUPTED = 130;
 const PATIENCE_MS = 3_000;
 const ATTEMPTS = 20;
 const LOOK_AGAIN_MS = 500;
+/** Whoever was there for so long is another case of going away. */
+const LONG_MS = 10_000;
 const PATH_LIKE = /[/\\]|\.ya?ml$|\.json$/i;
 
 /** A file by its path, else the name of one in the home. Waits for the end, and shows how it goes. */
@@ -58,32 +60,48 @@ export async function startOnly(options: GlobalOptions, start: (workflows: Workf
 }
 
 export async function startAndFollow(options: GlobalOptions, start: (workflows: WorkflowsClient) => Promise<string>): Promise<number> {
-  let id: string | undefined;
-  const isStarted = (): boolean => id !== undefined;
-  return throughDaemons(options, isStarted, async (workflows, isPrivate) => {
-    id ??= await start(workflows);
-    return followRun(workflows, id, options, isPrivate);
+  const watch = watchedRun();
+  return throughDaemons(options, watch, async (workflows, isPrivate) => {
+    watch.id ??= await start(workflows);
+    return followRun(workflows, watch.id, options, isPrivate, watch.stop);
   });
 }
 
+/** A run that somebody follows until Ctrl-C. */
+export interface Watch {
+  /** Undefined: it is not known that there is such a run. */
+  id: string | undefined;
+  readonly stop: AbortSignal;
+}
+
+export function watchedRun(): Watch {
+  const stop = new AbortController();
+  onInterrupt(() => stop.abort());
+  return { id: undefined, stop: stop.signal };
+}
+
 /**
- * A daemon that goes away meanwhile may have been another command's own; what it ran goes on with whoever has the home next: another one, else ours.
- * `isHarmless`: whether it may be done again where nobody knows what has come of it.
+ * A daemon that goes away meanwhile may have been another command's own; the run goes on with whoever has the home next: another one, else ours.
+ * Where it is not known whether there is a run, only a refusal is no end: nothing has come of it.
  */
-export async function throughDaemons<T>(
+export async function throughDaemons(
   options: GlobalOptions,
-  isHarmless: () => boolean,
-  use: (workflows: WorkflowsClient, isPrivate: boolean) => Promise<T>,
-): Promise<T> {
+  watch: Watch,
+  use: (workflows: WorkflowsClient, isPrivate: boolean) => Promise<number>,
+): Promise<number> {
   for (let attempt = 1; ; attempt++) {
+    const begun = performance.now();
     try {
       return await connected(options, use);
     } catch (error) {
       const code = error instanceof ClientError ? error.code : undefined;
-      const isGone = code === "daemon.not_running" && isHarmless();
+      const isGone = code === "daemon.not_running" && watch.id !== undefined;
+      if (performance.now() - begun > LONG_MS) attempt = 1;
       if ((!isGone && code !== "daemon.stopping") || attempt === ATTEMPTS) throw error;
-      say(isGone ? "the daemon is gone; looking for the one that goes on" : "the daemon is stopping; waiting for its end");
-      await sleep(LOOK_AGAIN_MS);
+      if (attempt === 1)
+        say(isGone ? "the daemon is gone; looking for the one that goes on" : "the daemon is stopping; waiting for its end");
+      await sleep(LOOK_AGAIN_MS, undefined, { signal: watch.stop }).catch(() => {});
+      if (watch.stop.aborted) return watch.id === undefined ? INTERRUPTED : detached(watch.id, true);
     }
   }
 }
@@ -109,16 +127,20 @@ function withOwnToken(client: ApiClient): ApiClient {
 }
 
 /** To its end, or until Ctrl-C: that ends the watching, not the run. */
-export async function followRun(workflows: WorkflowsClient, id: string, options: GlobalOptions, isPrivate: boolean): Promise<number> {
-  const stop = new AbortController();
-  onInterrupt(() => stop.abort());
+export async function followRun(
+  workflows: WorkflowsClient,
+  id: string,
+  options: GlobalOptions,
+  isPrivate: boolean,
+  stop: AbortSignal,
+): Promise<number> {
   const watched = process.stderr.isTTY === true;
   const progress = options.json && !watched ? NO_PROGRESS : progressOn(process.stderr);
   const reviews = watched && process.stdin.isTTY === true && !options.json ? new Reviews(workflows, progress) : null;
   let last: WorkflowRun | undefined;
   let told = false;
   try {
-    for await (const run of workflows.follow(id, stop.signal, PATIENCE_MS)) {
+    for await (const run of workflows.follow(id, stop, PATIENCE_MS)) {
       last = run;
       progress.see(run);
       reviews?.see(run);

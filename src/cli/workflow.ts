@@ -10,7 +10,7 @@ import {
 } from "../contract/workflows.ts";
 import { moment, span, table } from "./spans.ts";
 import { bold, type GlobalOptions, harmless, oneLine, paint, print, say } from "./terminal.ts";
-import { connected, followRun, startAndFollow, startOnly, throughDaemons } from "./workflow-run.ts";
+import { connected, followRun, startAndFollow, startOnly, throughDaemons, watchedRun } from "./workflow-run.ts";
 import { treeOf, usageInWords } from "./workflow-tree.ts";
 import { outputsInWords, relayInWords, reviewInWords } from "./workflow-words.ts";
 
@@ -53,14 +53,17 @@ async function listFiles(options: GlobalOptions): Promise<number> {
   return 0;
 }
 
-const isReading = (): boolean => true;
-
 export async function showWorkflow(id: string, options: GlobalOptions & { readonly watch?: boolean }): Promise<number> {
-  return throughDaemons(options, isReading, async (workflows, isPrivate) => {
-    const run = await workflows.read(id);
-    if (options.watch && !isWorkflowOver(run.status)) return followRun(workflows, run.id, options, isPrivate);
+  const show = (run: WorkflowRun): number => {
     print(options.json ? JSON.stringify(run) : inWords(run));
     return 0;
+  };
+  if (!options.watch) return connected(options, async (workflows) => show(await workflows.read(id)));
+  const watch = watchedRun();
+  return throughDaemons(options, watch, async (workflows, isPrivate) => {
+    const run = await workflows.read(watch.id ?? id);
+    watch.id = run.id;
+    return isWorkflowOver(run.status) ? show(run) : followRun(workflows, run.id, options, isPrivate, watch.stop);
   });
 }
 

@@ -145,6 +145,42 @@ describe.each(PLACES)("what a step answers, on %s", (_name, makePlace) => {
       expect(await sorted(id)).toEqual(["of a", "of b"]);
     });
 
+    test("is taken back whatever the key asks of a list, and however long that is", async () => {
+      const long = "x".repeat(1_100_000);
+      house.playStep = async (goal, request, count) => {
+        if (goal === "do b") await house.put(many, "list", [long]);
+        if (goal === "do b") return '["of b"]';
+        return adds(request, goal) ?? (count <= 3 ? "no json" : "{}");
+      };
+      const retry = { retry: { attempts: 2, backoff: "none" } };
+      const keys = {
+        list: { policy: "append", overflow: "spill", schema: { type: "array", minItems: 1 } },
+        out: { schema: { type: "object" } },
+      };
+      const many = await house.start({ ...definition(retry), keys });
+      const alone = await house.start({ keys, steps: [step("only", { writes: ["list", "out"], ...retry })] });
+      await house.drain();
+      const all = async (id: string) => (await house.pools.read(OPERATOR, `run:${id}`, "list", { full: true }))?.value;
+      expect(await all(many)).toEqual([long, "of b", "do a"]);
+      expect(await all(alone)).toEqual(["do only"]);
+    });
+
+    test("is no longer there, where the list ended meanwhile: what others have put there is theirs", async () => {
+      house.playStep = async (goal, request, count) => {
+        if (goal === "do b") return "of b";
+        if (adds(request, "the same")) return adds(request, "the same") as object;
+        if (count > 3) return "{}";
+        if (count === 2) {
+          await house.pools.write(OPERATOR, `run:${id}`, [{ key: "list", remove: true }]);
+          await house.put(id, "list", "the same");
+        }
+        return "no json";
+      };
+      const id = await house.start(definition({ retry: { attempts: 2, backoff: "none" } }));
+      await house.drain();
+      expect(await sorted(id)).toEqual(["the same", "the same"]);
+    });
+
     test("P5 is taken back without making what is left look trusted", async () => {
       const seen = defineTool({
         name: "todo",
@@ -167,6 +203,18 @@ describe.each(PLACES)("what a step answers, on %s", (_name, makePlace) => {
       expect(await sorted(id)).toEqual(["of a", "of b"]);
       expect((await house.pools.read(OPERATOR, `run:${id}`, "list"))?.label).toBe("external");
     });
+  });
+
+  test("V7 what the pool cannot hold is refused whole, and the step fails", async () => {
+    const small = { readers: ["*"], writers: ["*"], quota: { max_bytes: 100 } };
+    await house.locked((tx) => house.pools.createIn(tx, "operator", "small", small));
+    house.playStep = (goal) => (goal === "do a" ? "x".repeat(80) : "y".repeat(80));
+    const id = await house.start({ pool: "small", steps: [step("a", { writes: ["x"] }), step("b", { needs: ["a"], writes: ["y"] })] });
+    await house.drain();
+    expect(await house.step(id, "b")).toMatchObject({ status: "failed", error: { code: "pool.full" } });
+    expect(await house.pools.read(OPERATOR, "small", "y")).toBeUndefined();
+    const [usage] = await store.read.all<{ bytes: number }>`select bytes from pool_usage where pool = 'small' and agent = ''`;
+    expect(usage?.bytes).toBe(82);
   });
 
   test("what a `foreach` goes over is asked for as a list, and corrected once, where nothing is said of it", async () => {

@@ -186,4 +186,11 @@ export const PLANNING_BUGS: readonly PlantedBug[] = [
     tests: ["test/contract/workflows-answers.test.ts"],
     filter: "is asked for as a list",
   },
+  {
+    name: "planning: a list is asked for that a condition may have no use for",
+    file: "src/deciders/planning/with-lists.ts",
+    from: " || when !== undefined",
+    to: "",
+    tests: ["src/deciders/planning/workflow-problems.test.ts"],
+  },
 ];

@@ -141,8 +141,8 @@ export const WORKFLOW_API_BUGS: readonly PlantedBug[] = [
   {
     name: "whoever follows a run looks for ever where its daemon was",
     file: "src/cli/workflow-run.ts",
-    from: "workflows.follow(id, stop.signal, PATIENCE_MS)",
-    to: "workflows.follow(id, stop.signal)",
+    from: "workflows.follow(id, stop, PATIENCE_MS)",
+    to: "workflows.follow(id, stop)",
     tests: ["test/scenarios/workflows.test.ts"],
     filter: "whose daemon is gone",
   },

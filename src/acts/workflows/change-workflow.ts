@@ -94,7 +94,12 @@ async function tryAgainIn(parts: TaskParts, tx: Tx, going: GoingWorkflow): Promi
   const items = [...again, ...reused].filter((step) => !compiled.steps.has(step));
   const kept = new Set(items.map(stepOfItem));
   const begunAnew = new Set(again);
-  for (const step of steps) if (begunAnew.has(step.step)) await takeBackIn(parts, tx, going, step);
+  await takeBackIn(
+    parts,
+    tx,
+    going,
+    steps.filter(({ step, run }) => run !== null && begunAnew.has(step)),
+  );
   for (const step of whole) if (!kept.has(step)) await removeItems(tx, id, step);
   await resetSteps(
     tx,

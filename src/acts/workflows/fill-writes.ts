@@ -39,10 +39,10 @@ export async function fillWritesIn(
     return { key, value: values.get(key), ...(ifVersion === undefined ? {} : { ifVersion }) };
   });
   try {
-    await pools.writeIn(tx, caller, pool, writes, { external: labels.has("external") });
+    await pools.writeIn(tx, caller, pool, writes, { external: labels.has("external"), goesOn: true });
     return { kind: "filled" };
   } catch (error) {
-    // Everything is decided before anything is written, so that nothing has to be taken back.
+    // Nothing was written, and the transaction goes on.
     if (!isFailure(error) || !error.code.startsWith("pool.")) throw error;
     if (!MISFITS.includes(error.code)) return { kind: "refused", error: { code: error.code, message: error.message } };
     return { kind: "misfit", problem: misfit(error.message, missing, forms) };

@@ -71,7 +71,7 @@ export async function startAgainIn(
 ): Promise<string> {
   const step = definitionOf(going, row);
   const agent = task.agent as string;
-  await takeBackIn(parts, tx, going, { ...row, agent, run: task.run });
+  await takeBackIn(parts, tx, going, [{ ...row, agent, run: task.run }]);
   if (step.timeout !== undefined) await setDeadline(tx, task.id, delayMs + step.timeout);
   const turn = { ...turnOf(parts, going, step, agent, task.goal, causedBy), delayMs };
   const { run, work } = await startTaskRunIn(parts, tx, { ...task, agent }, turn);
@@ -79,18 +79,25 @@ export async function startAgainIn(
   return run;
 }
 
-/** Before it is done again: what the attempt before has added to lists would be added twice. */
+/** Before they are done again: what the attempts before have added to lists would be added twice. */
 export async function takeBackIn(
   { pools }: TaskParts,
   tx: Tx,
   going: GoingWorkflow,
-  row: Pick<StoredStep, "step" | "ofStep" | "agent" | "run">,
+  steps: readonly Pick<StoredStep, "step" | "ofStep" | "agent" | "run">[],
 ): Promise<void> {
-  const { writes } = definitionOf(going, row);
   const { pool } = going.known;
-  const { agent, run } = row;
-  if (pool === null || agent === null || run === null || writes.length === 0) return;
-  await pools.takeBackIn(tx, { agent, run }, pool, writes, `${row.step} is done again`);
+  const turns = steps.flatMap(({ agent, run }) => (agent === null || run === null ? [] : [{ agent, run }]));
+  const keys = steps.flatMap((step) => definitionOf(going, step).writes);
+  if (pool === null || turns.length === 0 || keys.length === 0) return;
+  const [first, ...others] = steps;
+  await pools.takeBackIn(
+    tx,
+    turns,
+    pool,
+    keys,
+    `${first?.step}${others.length === 0 ? " is" : ` and ${others.length} more are`} done again`,
+  );
 }
 
 function turnOf({ agents }: TaskParts, { known }: GoingWorkflow, step: WorkflowStep, agent: string, goal: string, causedBy: number) {

@@ -8,8 +8,9 @@ const LIST = { type: "array", maxItems: MAX_ITEMS };
  */
 export function withLists(definition: Workflow): Workflow {
   if (definition.pool !== undefined || !definition.shared_context) return definition;
-  const lists = definition.steps.flatMap(({ foreach }) => {
-    if (foreach === undefined) return [];
+  const lists = definition.steps.flatMap(({ foreach, when }) => {
+    // A condition may ask for something else than a list, and keep the step from going over it.
+    if (foreach === undefined || when !== undefined) return [];
     const { schema, policy = "reject" } = definition.keys[foreach] ?? {};
     return schema === undefined && (policy === "reject" || policy === "last_write") ? [foreach] : [];
   });

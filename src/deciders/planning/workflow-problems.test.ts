@@ -229,6 +229,7 @@ describe("what holds for keys", () => {
     expect(of()).toEqual([]);
     expect(of({ policy: "last_write" })).toEqual([]);
     expect(of({ policy: "merge" })).toEqual(warned);
+    expect(problemsOf(list.map((each) => (each.foreach ? { ...each, when: "outputs.k != 'none'" } : each)))).toEqual(warned);
     expect(of({ schema: { type: "object" } })).toEqual(["error workflow.no_list steps.1.foreach: by its schema, k holds no list"]);
     for (const sound of [
       { schema: { type: "array" } },

@@ -56,7 +56,7 @@ export function decideWrite(
   }
   const combined = write.instead ? { same: false as const, value: write.value } : combine(rules.policy, key, base?.value, write.value);
   if (combined.same) return { ...plain, outcome: "same", base: base?.row };
-  rules.check?.(key, combined.value);
+  if (!write.instead) rules.check?.(key, combined.value);
   const stored = storedText(key, combined.value);
   const limit = largestValue(rules);
   if (stored.size > limit)

@@ -359,9 +359,9 @@ export class Pools {
     return takeOverEntries(this.#store, tx, actor, from, to, without);
   }
 
-  /** What a turn has added to lists, where its work is done again. */
-  takeBackIn(tx: Tx, turn: Turn, pool: string, keys: readonly string[], note: string): Promise<void> {
-    return takeBackAdditions(this.#store, this.#registry, tx, turn, pool, keys, note);
+  /** What turns have added to lists, where their work is done again. */
+  takeBackIn(tx: Tx, turns: readonly Turn[], pool: string, keys: readonly string[], note: string): Promise<void> {
+    return takeBackAdditions(this.#store, this.#registry, tx, turns, pool, keys, note);
   }
 
   /** For upkeep, on every node. */

@@ -1,14 +1,11 @@
+import { MAX_BATCH } from "../../contract/pools.ts";
 import { type Caller, OPERATOR } from "../../kernel/caller.ts";
 import { canonicalJson } from "../../kernel/canonical-json.ts";
-import { isFailure } from "../../kernel/failure.ts";
 import type { Tx } from "../../store/engine.ts";
 import type { Store } from "../../store/store.ts";
 import type { PoolWrite } from "./decide-write.ts";
-import { fullValue } from "./freshness.ts";
 import { lockHeads } from "./heads.ts";
 import type { PoolRegistry } from "./registry.ts";
-import { currentValues } from "./step-memory.ts";
-import { VERSION_COLUMNS, type VersionRow } from "./version-rows.ts";
 import { writeEntries } from "./write-entries.ts";
 
 /** The house itself: nobody's rights of this moment keep it from tidying up. */
@@ -20,70 +17,86 @@ export interface Turn {
   readonly run: string;
 }
 
-/**
- * What a turn has added to lists goes when its work is done again: whatever else it wrote is replaced then, but an addition would be made a second
- * time. What others have added stays. Where the pool takes no more writes, all of it does.
- */
-export async function takeBackAdditions(...[store, registry, tx, turn, pool, keys, note]: Parameters<typeof writeWithout>): Promise<void> {
-  try {
-    await writeWithout(store, registry, tx, turn, pool, keys, note);
-  } catch (error) {
-    // Everything is decided before anything is written.
-    if (!isFailure(error) || !(error.code.startsWith("pool.") || error.code === "request.not_found")) throw error;
-  }
+interface ChainRow {
+  readonly version: number;
+  readonly base_version: number | null;
+  readonly agent: string;
+  readonly run: string;
 }
 
-async function writeWithout(
+/**
+ * What turns have added to lists goes when their work is done again: whatever else they wrote is replaced then, but an addition would be made a
+ * second time. What others have added stays. A pool that takes no more writes keeps it all.
+ */
+export async function takeBackAdditions(
   store: Store,
   registry: PoolRegistry,
   tx: Tx,
-  turn: Turn,
+  turns: readonly Turn[],
   pool: string,
   keys: readonly string[],
   note: string,
 ): Promise<void> {
-  const { rules } = await registry.find(tx, HOUSE, pool);
-  const lists = keys.filter((key) => rules.of(key).policy === "append");
+  const found = await registry.row(tx, pool);
+  if (found?.state !== "open" || turns.length === 0) return;
+  const rules = await registry.rulesOf(tx, pool, found.revision);
+  const lists = [...new Set(keys)].filter((key) => rules.of(key).policy === "append");
   if (lists.length === 0) return;
   await lockHeads(
     store,
     tx,
     lists.map((key) => ({ pool, key })),
   );
-  const current = await currentValues(store, tx, pool, lists);
+  const own = new Set(turns.map(({ agent, run }) => JSON.stringify([agent, run])));
   const writes: PoolWrite[] = [];
-  for (const [key, { value }] of current) {
-    const added = Array.isArray(value) ? await additionsOf(store, tx, turn, pool, key) : [];
-    if (added.length > 0) writes.push({ key, value: without(value as unknown[], added), instead: true, note });
+  for (const key of lists) {
+    const left = await leftOf(store, tx, own, pool, key);
+    if (left) writes.push(left.length === 0 ? { key, remove: true, note } : { key, value: left, instead: true, note });
   }
-  if (writes.length > 0) await writeEntries(store, registry, tx, HOUSE, pool, writes, {});
+  for (let first = 0; first < writes.length; first += MAX_BATCH)
+    await writeEntries(store, registry, tx, HOUSE, pool, writes.slice(first, first + MAX_BATCH), {});
 }
 
-async function additionsOf(store: Store, tx: Tx, { agent, run }: Turn, pool: string, key: string): Promise<unknown[]> {
-  const own = await tx.all<VersionRow>`select ${VERSION_COLUMNS} from pool_versions v
-    where v.pool = ${pool} and v.key = ${key} and v.agent = ${agent} and v.run = ${run} and v.retracted_seq is null order by v.version`;
-  const added: unknown[] = [];
-  for (const row of own) {
-    const before = await tx.get<VersionRow>`select ${VERSION_COLUMNS} from pool_versions v
-      where v.pool = ${pool} and v.key = ${key} and v.version < ${row.version} and v.retracted_seq is null order by v.version desc limit 1`;
-    const [value, base] = [await fullValue(store, tx, row), before && (await fullValue(store, tx, before))];
-    if (Array.isArray(value)) added.push(...value.slice(Array.isArray(base) && isBeginning(base, value) ? base.length : 0));
-  }
-  return added;
-}
-
-/** Where the list had expired or was removed, it began anew. */
-function isBeginning(base: readonly unknown[], value: readonly unknown[]): boolean {
-  return base.length <= value.length && base.every((item, index) => canonicalJson(item) === canonicalJson(value[index]));
-}
-
-/** Each of them once, the last that is the same. */
-function without(list: readonly unknown[], added: readonly unknown[]): unknown[] {
-  const left = [...list];
-  for (const item of added.toReversed()) {
+/** Undefined: none of it was theirs. */
+async function leftOf(store: Store, tx: Tx, own: ReadonlySet<string>, pool: string, key: string): Promise<unknown[] | undefined> {
+  // From the current one down to where the list began: what was before it ended once is no part of it.
+  const chain = await tx.all<ChainRow>`with recursive chain (version, base_version, agent, run) as (
+      select v.version, v.base_version, v.agent, v.run from pool_keys h
+      join pool_versions v on v.pool = h.pool and v.key = h.key and v.version = h.current_version
+      where h.pool = ${pool} and h.key = ${key} and (h.expires_at is null or h.expires_at > now_ms())
+      union all select v.version, v.base_version, v.agent, v.run from chain c
+      join pool_versions v on v.pool = ${pool} and v.key = ${key} and v.version = c.base_version)
+    select version, base_version, agent, run from chain order by version`;
+  const theirs = chain.filter(({ agent, run }) => own.has(JSON.stringify([agent, run])));
+  const last = chain.at(-1);
+  if (!last || theirs.length === 0) return undefined;
+  const left = await listAt(store, tx, pool, key, last.version);
+  const places = new Map<string, number[]>();
+  for (const [place, item] of left.entries()) {
     const text = canonicalJson(item);
-    const place = left.findLastIndex((one) => canonicalJson(one) === text);
-    if (place >= 0) left.splice(place, 1);
+    const known = places.get(text);
+    if (known) known.push(place);
+    else places.set(text, [place]);
   }
-  return left;
+  const gone = new Set<number>();
+  const lengths = new Map<number | null, number>([[null, 0]]);
+  for (const { version, base_version: base } of theirs) {
+    const before = lengths.get(base) ?? (await listAt(store, tx, pool, key, base as number)).length;
+    const then = await listAt(store, tx, pool, key, version);
+    lengths.set(version, then.length);
+    for (const item of then.slice(before)) {
+      // Of those that are the same the last one: which of them it was makes no difference.
+      const place = places.get(canonicalJson(item))?.pop();
+      if (place !== undefined) gone.add(place);
+    }
+  }
+  return left.filter((_, place) => !gone.has(place));
+}
+
+async function listAt(store: Store, tx: Tx, pool: string, key: string, version: number): Promise<readonly unknown[]> {
+  const row = await tx.get<{ value: string | null; blob: string | null }>`select value, blob from pool_versions
+    where pool = ${pool} and key = ${key} and version = ${version}`;
+  const bytes = row?.blob ? await store.blobs.get(row.blob, tx) : undefined;
+  const value: unknown = JSON.parse(bytes ? Buffer.from(bytes).toString("utf8") : (row?.value ?? "[]"));
+  return Array.isArray(value) ? value : [];
 }

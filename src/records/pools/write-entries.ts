@@ -11,8 +11,7 @@ import { type Head, type OpenedForWrite, openForWrite } from "./heads.ts";
 import { buildsOnCurrent } from "./policies.ts";
 import { isRecorded, type ReadLog, recordReads, type SeenVersion } from "./read-log.ts";
 import type { PoolRegistry, PoolRevision } from "./registry.ts";
-import type { PoolRules } from "./rules.ts";
-import { countUsage, UsageChange } from "./usage.ts";
+import { countUsage, UNLIMITED, UsageChange } from "./usage.ts";
 import { previewOf } from "./values.ts";
 import { entryOf, labelOf, VERSION_COLUMNS, type VersionRow } from "./version-rows.ts";
 
@@ -25,11 +24,17 @@ export interface WriteOptions {
   readonly ifFresh?: boolean;
   readonly grant?: Grant;
   readonly causedBy?: number;
+  /**
+   * Whoever goes on with the transaction after a refusal: what the pool may hold is asked before anything is written. Elsewhere it comes last, since
+   * the row that counts it is every writer's.
+   */
+  readonly goesOn?: true;
 }
 
 /**
  * All of the writes or none, as one event; the entries in the order of the writes, a removed key's is its tombstone. Everything is
- * decided before anything is written, so that a refusal leaves nothing to be taken back. Locks: pool, heads by key, usage.
+ * decided before anything is written, so that a refusal leaves nothing to be taken back, except for what the pool may hold (`goesOn`). Locks: pool, heads
+ * by key, usage.
  */
 export async function writeEntries(
   store: Store,
@@ -70,8 +75,21 @@ export async function writeEntries(
   const flushes = options.reads !== undefined && options.reads.pending.length > 0;
   if (flushes) await options.reads?.flushIn(tx, caller);
   const readMark = flushes ? await newestRead(tx, caller) : opened.readMark;
-  const rows = await apply(store, tx, caller, name, opened, rules, decided, readMark, options.causedBy ?? null);
+  const count = (): Promise<void> =>
+    countUsage(tx, name, decided.some(({ write }) => write.instead) ? UNLIMITED : rules.quota, usageOf(caller, decided));
+  if (options.goesOn) await count();
+  const rows = await apply(store, tx, caller, name, opened, decided, readMark, options.causedBy ?? null);
+  if (!options.goesOn) await count();
   return rows.map(entryOf);
+}
+
+function usageOf(caller: Caller, decided: readonly Decided[]): UsageChange {
+  const usage = new UsageChange();
+  for (const { outcome, head, stored } of decided) {
+    if (outcome !== "same") usage.free(head.stored);
+    if (outcome === "put") usage.add(caller.name, stored?.size ?? 0);
+  }
+  return usage;
 }
 
 function distinctKeys(writes: readonly PoolWrite[]): string[] {
@@ -126,7 +144,6 @@ async function apply(
   caller: Caller,
   name: string,
   opened: OpenedForWrite,
-  rules: PoolRules,
   decided: readonly Decided[],
   readMark: number,
   causedBy: number | null,
@@ -138,14 +155,11 @@ async function apply(
     const type = changing.every((one) => one.outcome === "remove") ? "pool.deleted" : "pool.written";
     [seq = 0] = await store.ledger.append(tx, { type, actor: caller.name, subject, causedBy, data: { keys: changing.map(told) } });
   }
-  const usage = new UsageChange();
   const rows: VersionRow[] = [];
   const combined: Omit<SeenVersion, "shown">[] = [];
   for (const one of decided) {
     const row =
       one.outcome === "same" ? (one.base as VersionRow) : await addVersion(store, tx, caller, name, opened.now, one, seq, readMark);
-    if (one.outcome !== "same") usage.free(one.head.stored);
-    if (one.outcome === "put") usage.add(caller.name, row.size);
     // The answer shows what others wrote: that is a read.
     if (one.base) combined.push({ pool: name, key: row.key, version: row.version, external: row.external === 1 });
     rows.push(row);
@@ -160,7 +174,6 @@ async function apply(
       causedBy: seq,
       data: { keys: endorsed.map(told), rule: true },
     });
-  await countUsage(tx, name, rules.quota, usage);
   return rows;
 }
 
