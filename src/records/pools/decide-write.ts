@@ -15,7 +15,7 @@ export interface PoolWrite {
   readonly ttlMs?: number | null;
   readonly note?: string | null | undefined;
   readonly remove?: true | undefined;
-  /** In the place of what is there, whatever the policy of the key makes of two values. For the house itself. */
+  /** In the place of what is there, whatever the key makes of two values and asks of one. For the house itself, which only takes away. */
   readonly instead?: true;
 }
 
@@ -58,7 +58,7 @@ export function decideWrite(
   if (combined.same) return { ...plain, outcome: "same", base: base?.row };
   if (!write.instead) rules.check?.(key, combined.value);
   const stored = storedText(key, combined.value);
-  const limit = largestValue(rules);
+  const limit = write.instead ? Number.POSITIVE_INFINITY : largestValue(rules);
   if (stored.size > limit)
     throw new Failure("pool.too_large", `the value of "${key}" has ${stored.size} bytes; ${limit} are possible`, {
       details: { key, size: stored.size, max: limit },
